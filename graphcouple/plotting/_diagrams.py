@@ -43,10 +43,8 @@ def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None 
 
     Raises
     ------
-    ModuleNotFoundError
-        When matplotlib is not installed.
-    TypeError, ValueError
-        When there are no curves, or they do not come from `neighborhood_curves`.
+    ModuleNotFoundError, TypeError, ValueError
+        When matplotlib is not installed, there are no curves, or they do not come from `neighborhood_curves`.
 
     Examples
     --------
@@ -90,10 +88,8 @@ def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None)
 
     Raises
     ------
-    ModuleNotFoundError
-        When matplotlib is not installed.
-    TypeError, ValueError
-        When there is no loss to draw.
+    ModuleNotFoundError, TypeError, ValueError
+        When matplotlib is not installed, or there is no loss to draw.
 
     Examples
     --------
@@ -131,10 +127,8 @@ def plot_eigenvalues(
 
     Raises
     ------
-    ModuleNotFoundError
-        When matplotlib is not installed.
-    TypeError, ValueError
-        When there are no eigenvalues to draw.
+    ModuleNotFoundError, TypeError, ValueError
+        When matplotlib is not installed, or there are no eigenvalues to draw.
 
     Examples
     --------

@@ -13,13 +13,13 @@ from graphcouple.plotting._scatter import plot
 from graphcouple.plotting._style import (
     as_text,
     color_bar,
+    color_scale,
     is_categorical,
     labels_or_none,
     legend_handles,
     legend_style,
     make_room,
     new_figure,
-    numbers_of,
     require_matplotlib,
 )
 
@@ -132,9 +132,4 @@ def _legend(figure: Any, axes: NDArray[Any], labels: NDArray[Any]) -> None:
             rightmost = max(axes.flat, key=lambda ax: (ax.get_position().x1, ax.get_position().y1))
             rightmost.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), **style)
         return
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    numbers = numbers_of(labels)
-    scale = ScalarMappable(Normalize(numbers.min(), numbers.max()), "viridis")
-    color_bar(figure, scale, axes.ravel().tolist(), labels)
+    color_bar(figure, color_scale(labels), axes.ravel().tolist(), labels)

@@ -15,6 +15,7 @@ from graphcouple.plotting._style import (
     class_legend,
     class_marker,
     color_bar,
+    color_scale,
     is_categorical,
     label,
     labels_or_none,
@@ -225,9 +226,7 @@ def opacity(counts: NDArray[Any]) -> NDArray[np.float64]:
 def _mean_colors(
     ax: Axes, pixel: NDArray[np.int64], n_pixels: int, labels: NDArray[Any] | None, legend: bool
 ) -> NDArray[np.float64]:
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize, to_rgba
+    from matplotlib.colors import to_rgba
 
     image = np.zeros((n_pixels, 4))
     if labels is None:
@@ -242,11 +241,10 @@ def _mean_colors(
         if legend:
             class_legend(ax, names, markers=False)
         return image
-    values = numbers_of(labels)
-    scale = ScalarMappable(Normalize(values.min(), values.max()), colormaps["viridis"])
+    scale = color_scale(labels)
     if legend:
         color_bar(ax.figure, scale, ax, labels)
-    return scale.to_rgba(np.bincount(pixel, values, n_pixels) / counts)
+    return scale.to_rgba(np.bincount(pixel, numbers_of(labels), n_pixels) / counts)
 
 
 def plot_class_means(

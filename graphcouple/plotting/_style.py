@@ -100,6 +100,15 @@ def numbers_of(labels: NDArray[Any]) -> NDArray[np.float64]:
     return labels.astype(np.float64)
 
 
+def color_scale(labels: NDArray[Any]) -> Any:
+    """Return the colours of labels that are not classes."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    numbers = numbers_of(labels)
+    return ScalarMappable(Normalize(numbers.min(), numbers.max()), "viridis")
+
+
 def color_bar(figure: Any, colors: Any, ax: Any, labels: NDArray[Any]) -> None:
     """Add a colour bar for labels that are not classes, with dates if they are dates."""
     bar = figure.colorbar(colors, ax=ax, shrink=0.8)
