@@ -64,7 +64,6 @@ def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FOR
 
     Parameters
     ----------
-    path : str or path
     content : dict
         Plain values, arrays, sparse matrices, dataclasses, scikit-learn estimators, objects that have an attribute for
         every argument of their constructor, `functools.partial` of a class, and lists, tuples and dicts of these.
@@ -130,7 +129,6 @@ def read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str = 
 
     Parameters
     ----------
-    path : str or path
     classes : mapping of str to type
         The classes whose objects may be created, by name.
     kind : str, optional

@@ -26,7 +26,6 @@ def read_parquet(
 
     Parameters
     ----------
-    path : Path
     labels : str or None
         The name or the number (from 0) of the column of labels.
     chosen : sequence of str or None

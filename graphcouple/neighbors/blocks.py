@@ -166,7 +166,6 @@ class BlockDistances(Searched):
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
-    blocks : Blocks
     """
 
     def __init__(self, X: Any, blocks: Blocks) -> None:

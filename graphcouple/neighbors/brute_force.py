@@ -28,8 +28,6 @@ def nearest_exactly(
     X : ndarray of shape (n_samples, n_features)
         Centred near the origin.
     X_new : ndarray of shape (n_new, n_features)
-    n_neighbors : int
-    n_jobs : int or None, default=None
     """
     from graphcouple._numba.nearest import keep_nearest
 

@@ -59,7 +59,6 @@ class ByMetric(Searched):
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
-    metric : str or callable
     params : dict, optional
         Further arguments of the metric.
     """

@@ -26,7 +26,6 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
         ``(indices, distances)``, each of shape (n_points, k), where -1 stands for no neighbour; a third entry, as in
         umap-learn's ``precomputed_knn``, is ignored. Or a matrix that stores the distances, such as scanpy's
         ``obsp["distances"]`` or the result of scikit-learn's ``KNeighborsTransformer``.
-    n_points : int
 
     Raises
     ------
@@ -115,7 +114,6 @@ class ForgottenNeighbors(Distances):
 
     Parameters
     ----------
-    points : Distances
     most : int
         The largest number of neighbours that a point had.
     """

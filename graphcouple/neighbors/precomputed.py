@@ -103,12 +103,7 @@ class StoredDistances(SquareDistances):
 
 
 class ForgottenDistances(SquareDistances):
-    """Precomputed distances that were not kept: new points come with their own.
-
-    Parameters
-    ----------
-    n_points : int
-    """
+    """Precomputed distances that were not kept: new points come with their own."""
 
     def __init__(self, n_points: int) -> None:
         super().__init__(None)

@@ -109,8 +109,6 @@ def neighbors_among(
     X : array or sparse matrix of shape (n_samples, n_features)
     n_neighbors : int or None
         None means all of `X`.
-    metric : str, default="euclidean"
-    n_jobs : int or None, default=None
 
     Returns
     -------

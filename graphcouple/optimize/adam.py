@@ -23,7 +23,6 @@ class AdamState(NamedTuple):
     ----------
     Z, mean, square : ndarray of shape (n_points, n_components)
         The embedding, and running means of gradients and of their squares.
-    grad_norm : float
     basis : optional
         The basis on which steps are taken, if the objective has any; see `Objective.basis`.
     """

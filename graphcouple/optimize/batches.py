@@ -28,7 +28,6 @@ class BatchState(NamedTuple):
     Z : ndarray of shape (n_points, n_components)
     grad_norm : float
         inf, because the gradient of a batch says nothing about the other points.
-    inner : MomentumState
     basis : optional
         The basis of the bound that is minimised instead of the objective; see `Objective.basis`.
     """

@@ -121,8 +121,6 @@ class Monitor:
         The objective to minimise.
     max_iter : int
         `solve` may raise it up to `most`, which is the same at first.
-    stopping : Stopping
-    callback : callable, optional
     check_every : int, default=20
         Iterations between checks, unless `stopping` sets it.
     aside : Objective, optional

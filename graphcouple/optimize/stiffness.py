@@ -40,7 +40,6 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[..., FloatA
 
     Parameters
     ----------
-    objective : Objective
     n_dims : int
         The dimension of the embedding.
 

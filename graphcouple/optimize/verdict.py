@@ -111,7 +111,6 @@ def resized(
 
     Parameters
     ----------
-    objective : Objective
     solution, monitor : Solution, Monitor
         Where the run ended.
     attempt : callable or None

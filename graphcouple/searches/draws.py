@@ -22,12 +22,7 @@ _WORST = -1e6
 
 
 class Draws:
-    """Choices at random; each option is as likely as any other.
-
-    Parameters
-    ----------
-    rng : numpy.random.RandomState
-    """
+    """Choices at random; each option is as likely as any other."""
 
     def __init__(self, rng: np.random.RandomState) -> None:
         self.rng = rng
@@ -55,11 +50,6 @@ class Draws:
 
 class OptunaDraws(Draws):
     """Choices by Optuna's tree-structured Parzen estimator for several objectives.
-
-    Parameters
-    ----------
-    rng : numpy.random.RandomState
-    n_objectives : int
 
     References
     ----------

@@ -36,10 +36,8 @@ class Fit:
     ----------
     name : str
         The method's name.
-    n_points, seed : int
     scores : dict of str to float
         Empty if the fit failed; names that begin with "held out " are scores of held-out rows.
-    seconds : float
     warnings : list of str
         Beginnings of the warnings, and of the error if the fit failed.
     """
@@ -120,8 +118,6 @@ class Runner:
         The rows to fit, and their classes or None.
     held_out : array or None
         Rows to place in the finished maps.
-    store : Store
-    n_jobs : int or None
     rng : numpy.random.RandomState
         Draws the order in which rows enter subsets.
     metric : str, default="euclidean"

@@ -48,7 +48,6 @@ class Candidate:
     ----------
     name : str
         The method in words.
-    estimator : estimator
     parts : dict of str to str
         The choices it consists of, in words.
     """
@@ -96,7 +95,6 @@ def candidates(space: Any, draws: Draws, sample: Any) -> Iterator[Candidate]:
     ----------
     space : {"laws", "presets"}, sequence, mapping or tuple
         As in `search`.
-    draws : Draws
     sample : array
         A few rows, on which drawn sentences are tried first.
 

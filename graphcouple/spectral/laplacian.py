@@ -226,11 +226,6 @@ def _without_weak_edges(A: sp.csr_array) -> sp.csr_array:
 def graph_laplacian(posterior: Any, normalized: bool = True) -> GraphLaplacian:
     """Return the mean Laplacian E[L(W)] of a law's graph, whose weights are W̄ = W + Wᵀ.
 
-    Parameters
-    ----------
-    posterior : RandomGraph
-    normalized : bool, default=True
-
     References
     ----------
     Graph-coupling paper, section 3.2: under a Gaussian latent kernel, −E[log k] of the embedding is ½ Tr(Zᵀ E[L] Z).

@@ -19,8 +19,6 @@ def nystroem(columns: Callable[[IntArray], FloatArray], n: int, rank: int, rng: 
     ----------
     columns : callable
         Returns the columns of S at given positions.
-    n, rank : int
-    rng : numpy.random.RandomState
 
     References
     ----------
@@ -44,8 +42,6 @@ def pivoted_cholesky(
         Returns the columns of S at given positions.
     diagonal : ndarray of shape (n,)
         S's diagonal.
-    rank : int
-    rng : numpy.random.RandomState
 
     Raises
     ------

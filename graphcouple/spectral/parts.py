@@ -25,7 +25,6 @@ class Parts(NamedTuple):
 
     Attributes
     ----------
-    n_parts : int
     labels : ndarray of shape (n,)
         Each node's component.
     """
@@ -59,7 +58,6 @@ class Eigenmaps(NamedTuple):
     Z : ndarray of shape (n, q)
     eigenvalues : ndarray of shape (n_parts, q)
         The eigenvalues of each component; NaN where it has too few nodes.
-    parts : Parts
     origins : ndarray of shape (n_parts, q)
         The mean of each component's coordinates.
     radii : ndarray of shape (n_parts,)
@@ -87,7 +85,6 @@ def embed_parts(
 
     Parameters
     ----------
-    laplacian : GraphLaplacian
     n_components : int
         q.
     X : array or sparse matrix of shape (n, n_features), optional
@@ -137,7 +134,6 @@ def places_of(means: FloatArray | None, radii: FloatArray, n_components: int, sh
         Without them, places lie on a spiral.
     radii : ndarray of shape (n_parts,)
         The standard deviation of each component's coordinates.
-    n_components : int
     shrink : bool, default=True
         Whether places may move together if they are further apart than needed.
     """

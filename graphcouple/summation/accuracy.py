@@ -68,10 +68,8 @@ def force_error(
     ----------
     forces : ndarray of shape (n, q)
     Z : ndarray of shape (n, q)
-    radial : RadialFunction
     left, right : ndarray of shape (rank, n)
         The charges of pairs, as of `Summation.low_rank`.
-    n_jobs : int or None
     """
     from graphcouple._numba.pairs import sum_rows
 

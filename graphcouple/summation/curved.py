@@ -279,7 +279,6 @@ class CurvedSums(Summation):
 
     Parameters
     ----------
-    space : Space
     n_jobs : int or None, default=None
         Threads; None means every core.
     """

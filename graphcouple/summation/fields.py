@@ -52,7 +52,6 @@ class ExactField(Field):
     radial : RadialFunction
         φ.
     charges : ndarray of shape (n_sets, n)
-    n_jobs : int or None, default=None
     """
 
     def __init__(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, n_jobs: int | None = None) -> None:
@@ -100,14 +99,12 @@ class MeshField(Field):
     ----------
     exact : ExactField
         The same field, summed exactly.
-    origin : ndarray
     spacing : float
         The grid's spacing.
     fields : ndarray of shape (n_sets, n_rows, n_columns)
         The potentials' spline coefficients at its nodes.
     near : NearCells or None
         The correction for near points, if any.
-    resolution : float
     tiles : sequence of TileField, default=()
         Finer grids near the points.
     """

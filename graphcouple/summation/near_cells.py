@@ -50,7 +50,6 @@ class NearCells:
         The squared distance below which pairs are near.
     table : ndarray
         The correction for near pairs; see `near_table`.
-    n_jobs : int or None, default=None
     """
 
     def __init__(

@@ -152,13 +152,7 @@ class Tiles:
 
 
 class TileField:
-    """The potentials of fixed charges on the tiles near them, for any place.
-
-    Parameters
-    ----------
-    tiles : Tiles
-    n_jobs : int or None
-    """
+    """The potentials of fixed charges on the tiles near them, for any place."""
 
     def __init__(self, tiles: Tiles, n_jobs: int | None) -> None:
         self.low, self.spacing, self.side = tiles.low, tiles.spacing, tiles.core * tiles.spacing

@@ -40,7 +40,6 @@ class RepeatedPosterior(RandomGraph):
         The edges between nodes.
     copies : Copies
         The weights of the nodes, and how many copies the edges of `law` may lead to.
-    prior : GraphPrior
     """
 
     def __init__(self, law: GraphPosterior, support: Support, copies: Copies, prior: GraphPrior) -> None:
@@ -62,10 +61,7 @@ class RepeatedPosterior(RandomGraph):
 
         Parameters
         ----------
-        prior : GraphPrior
-        support : Support
         log_kernel : ndarray of shape (n_edges,)
-        copies : Copies
         own_log_kernel : ndarray of shape (n,)
         symmetrize : {None, "threshold", "mutual"}
             Prior B only.
