@@ -65,10 +65,9 @@ class ComponentPCA:
     Examples
     --------
     >>> import graphcouple as gc
-    >>> from graphcouple.components import sampled_pca
     >>> X, y = gc.datasets.load("iris")
     >>> law = gc.GraphModel("gaussian", "D", gc.Perplexity(10)).posterior(X)
-    >>> projection, pca = sampled_pca(X, law, 2, n_samples=20)
+    >>> projection, pca = gc.components.sampled_pca(X, law, 2, n_samples=20)
     >>> pca.embedding.shape, pca.standard_error.shape
     ((150, 2), (150,))
     """
@@ -196,10 +195,9 @@ def sampled_pca(
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.components import sampled_pca
     >>> X, y = gc.datasets.load("iris")
     >>> law = gc.GraphModel("gaussian", "D", gc.Perplexity(10)).posterior(X)
-    >>> projection, pca = sampled_pca(X, law, 2, n_samples="auto", rng=np.random.RandomState(0))
+    >>> projection, pca = gc.components.sampled_pca(X, law, 2, n_samples="auto", rng=np.random.RandomState(0))
     >>> bool(pca.relative_error <= 0.02)
     True
     """

@@ -103,10 +103,9 @@ def sample_components(
     Examples
     --------
     >>> import graphcouple as gc
-    >>> from graphcouple.components import sample_components
     >>> X, y = gc.datasets.load("iris")
     >>> posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(X)
-    >>> labels = sample_components(posterior, 20, seed=0)
+    >>> labels = gc.components.sample_components(posterior, 20, seed=0)
     >>> labels.shape
     (20, 150)
     """
@@ -262,9 +261,8 @@ def component_law(posterior: RandomGraph) -> RandomGraph:
     Examples
     --------
     >>> import graphcouple as gc
-    >>> from graphcouple.components import component_law
     >>> X, y = gc.datasets.load("iris")
-    >>> component_law(gc.UMAP().models(150)[0].posterior(X))
+    >>> gc.components.component_law(gc.UMAP().models(150)[0].posterior(X))
     <UnitOutDegreePosterior (prior D) of 150 nodes, 2696 possible edges>
     """
     if posterior.constraints - {BINARY}:

@@ -70,11 +70,10 @@ class ContrastiveCrossEntropy(PairCoupling):
     The more points are drawn, the larger the surprise:
 
     >>> import graphcouple as gc
-    >>> from graphcouple.couplings import ContrastiveCrossEntropy
     >>> X, y = gc.datasets.load("iris")
     >>> posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20)).posterior(X)
     >>> latent = gc.GraphModel(gc.Student(), "D")
-    >>> few, many = (ContrastiveCrossEntropy(posterior, latent, m).value(X[:, :2]) for m in (1, 20))
+    >>> few, many = (gc.couplings.ContrastiveCrossEntropy(posterior, latent, m).value(X[:, :2]) for m in (1, 20))
     >>> few < many
     True
     """

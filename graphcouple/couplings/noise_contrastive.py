@@ -51,12 +51,10 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.couplings import NoiseContrastiveCrossEntropy
     >>> X, y = gc.datasets.load("iris")
     >>> posterior = gc.GraphModel("gaussian", "D", gc.Perplexity(20)).posterior(X)
-    >>> loss = NoiseContrastiveCrossEntropy(posterior, gc.GraphModel("student", "B"))
+    >>> loss = gc.couplings.NoiseContrastiveCrossEntropy(posterior, gc.GraphModel("student", "B"))
     >>> best = loss.basis(X)
     >>> loss.value(X) <= loss.with_basis(best + 0.5).value(X)
     True

@@ -42,7 +42,6 @@ class GroupedPosterior(RandomGraph):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import graphcouple as gc
     >>> X, y = gc.datasets.load("iris")
     >>> law = gc.GraphModel("gaussian", "D", gc.Perplexity(10)).posterior(X)

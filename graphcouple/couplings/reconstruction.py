@@ -140,10 +140,9 @@ class ReconstructionEnergy(InParts, Placing):
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.couplings import ReconstructionEnergy, reconstruction_weights
     >>> X = np.random.default_rng(0).normal(size=(40, 5))
     >>> support, _ = gc.neighbors.nearest_neighbors(X, 6)
-    >>> energy = ReconstructionEnergy(reconstruction_weights(X, support), gc.Student())
+    >>> energy = gc.couplings.ReconstructionEnergy(gc.couplings.reconstruction_weights(X, support), gc.Student())
     >>> energy.value_and_grad(X[:, :2])[1].shape
     (40, 2)
     """

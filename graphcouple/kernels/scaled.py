@@ -22,8 +22,7 @@ class ScaledKernel(Kernel):
     Examples
     --------
     >>> import graphcouple as gc
-    >>> from graphcouple.kernels import ScaledKernel
-    >>> float(ScaledKernel(gc.Gaussian(), log_weight=1.0).log(2.0))
+    >>> float(gc.kernels.ScaledKernel(gc.Gaussian(), log_weight=1.0).log(2.0))
     0.0
     """
 

@@ -43,7 +43,6 @@ class NewEdges:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import graphcouple as gc
     >>> X, y = gc.datasets.load("iris")
     >>> law = gc.GraphModel("gaussian", "D", gc.Perplexity(10)).given(X)

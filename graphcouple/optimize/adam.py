@@ -61,13 +61,11 @@ class Adam(Optimizer):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.optimize import Adam
     >>> X, y = gc.datasets.load("iris")
     >>> posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20)).posterior(X)
     >>> objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
-    >>> solution = gc.solve(objective, X[:, :2], Adam(0.2), max_iter=100)
+    >>> solution = gc.solve(objective, X[:, :2], gc.optimize.Adam(0.2), max_iter=100)
     >>> bool(solution.loss < objective.value(X[:, :2]))
     True
     """

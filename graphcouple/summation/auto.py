@@ -60,8 +60,7 @@ class Auto(SummationOfSets):
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.summation.radials import KernelValue
-    >>> from graphcouple.summation import Auto
+    >>> from graphcouple.summation import Auto, KernelValue
     >>> rng = np.random.default_rng(0)
     >>> kernel = KernelValue(gc.Student())
     >>> [type(Auto().for_points(rng.normal(size=shape), kernel)).__name__ for shape in ((500, 2), (5000, 2), (5000, 3))]

@@ -44,8 +44,7 @@ class BarnesHut(Summation):
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.summation.radials import KernelValue
-    >>> from graphcouple.summation import BarnesHut, Exact
+    >>> from graphcouple.summation import BarnesHut, Exact, KernelValue
     >>> Z = 10.0 * np.random.default_rng(0).normal(size=(500, 3))
     >>> tree, exact = (s.potential(Z, KernelValue(gc.Student())) for s in (BarnesHut(), Exact()))
     >>> bool(np.linalg.norm(tree[1] - exact[1]) < 1e-2 * np.linalg.norm(exact[1]))

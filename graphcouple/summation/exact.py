@@ -25,9 +25,8 @@ class Exact(Summation):
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.summation.radials import KernelValue
-    >>> from graphcouple.summation import Exact
-    >>> potential, gradient = Exact().potential(np.array([[0.0], [1.0], [3.0]]), KernelValue(gc.Student()))
+    >>> from graphcouple.summation import KernelValue
+    >>> potential, gradient = gc.summation.Exact().potential(np.array([[0.0], [1.0], [3.0]]), KernelValue(gc.Student()))
     >>> potential
     array([0.6, 0.7, 0.3])
     """

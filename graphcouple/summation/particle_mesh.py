@@ -112,8 +112,7 @@ class ParticleMesh(SummationOfSets):
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.summation.radials import KernelValue
-    >>> from graphcouple.summation import Exact, ParticleMesh
+    >>> from graphcouple.summation import Exact, KernelValue, ParticleMesh
     >>> Z = np.random.default_rng(0).normal(size=(500, 2))
     >>> mesh, exact = (s.potential(Z, KernelValue(gc.Student())) for s in (ParticleMesh(), Exact()))
     >>> bool(np.linalg.norm(mesh[1] - exact[1]) < 1e-3 * np.linalg.norm(exact[1]))
