@@ -103,7 +103,7 @@ def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10)
     null_vector : ndarray of shape (n,)
         A unit vector with eigenvalue 0; the other eigenvectors are orthogonal to it.
     tol : float
-        Residual, relative to its `bound`.
+        Residual, relative to the operator's `bound`.
 
     Returns
     -------
