@@ -59,6 +59,7 @@ class ByMetric(Searched):
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
+    metric : str or callable
     params : dict, optional
         Further arguments of the metric.
     """

@@ -98,6 +98,7 @@ def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10)
 
     Parameters
     ----------
+    operator : GraphLaplacian
     k : int
         Below n.
     null_vector : ndarray of shape (n,)

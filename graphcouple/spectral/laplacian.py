@@ -224,7 +224,7 @@ def _without_weak_edges(A: sp.csr_array) -> sp.csr_array:
 
 
 def graph_laplacian(posterior: Any, normalized: bool = True) -> GraphLaplacian:
-    """Return the mean Laplacian E[L(W)] of a law's graph, whose weights are W̄ = W + Wᵀ.
+    """Return the mean Laplacian E[L(W)] of a `RandomGraph`, whose weights are W̄ = W + Wᵀ.
 
     References
     ----------
