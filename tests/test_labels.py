@@ -167,6 +167,11 @@ def test_products_and_sums_of_maps_have_the_edges_of_both_and_of_either():
     for joined, expected in ((a * b, p * q), (a + b, 1 - (1 - p) * (1 - q))):
         np.testing.assert_allclose(dense(joined.posterior_.mean()), expected, atol=1e-12)
         assert joined.embedding_.shape == (20, 2)
+    few = gc.UMAP(n_neighbors=2, max_iter=2).fit(np.random.default_rng(1).normal(size=(20, 3)))
+    alone = int((p * dense(few.posterior_.mean()) == 0.0).all(axis=1).sum())
+    assert alone
+    with pytest.warns(UserWarning, match=f"{alone} of 20 points have no edge that both maps have"):
+        a.__mul__(few)
     with pytest.raises(ValueError, match="20 and 10 points; fit the same rows"):
         a * gc.UMAP(**options).fit(X[:10])
     for part in (gc.UMAP(**options, n_landmarks=10).fit(X), gc.UMAP(**options).fit(X, sample_weight=np.full(20, 2.0))):

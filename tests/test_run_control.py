@@ -250,6 +250,27 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        gc.MomentumGains(),
+        gc.LBFGS(exaggeration=gc.Exaggeration(12.0, 50)),
+        gc.MiniBatches(40, descent=gc.MomentumGains(), random_state=0),
+    ],
+)
+def test_a_warm_start_and_an_update_do_not_exaggerate_whatever_the_optimizer(optimizer):
+    points = sample(82)
+    sentence = gc.TSNE(perplexity=8, random_state=0, max_iter=200, warm_start=True).sentence.replace(
+        optimizer=optimizer
+    )
+    method = gc.GraphCoupling(**sentence).fit(points[:80])
+    settled = method.loss_
+    assert method.fit(points[:80]).loss_history_.max() < 1.02 * settled
+    assert method.update(points[80:], move="all").loss_history_[1:].max() < 1.1 * settled
+    assert method.sentence.optimizer == optimizer
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_warm_start_goes_on_from_the_last_embedding():
     whole = sample(400)
     method = gc.TSNE(random_state=0, max_iter=60, warm_start=True)

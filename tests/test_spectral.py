@@ -136,7 +136,27 @@ def _arms(count, length):
     return sp.csr_array(paths + paths.T)
 
 
-@pytest.mark.parametrize(("graph", "k"), [(_arms(6, 200), 5), (_arms(12, 80), 8), (_cube(10), 10)])
+def _torus(side, dim):
+    ends = np.arange(side)
+    ring = sp.coo_array((np.ones(side), (ends, (ends + 1) % side)), shape=(side, side))
+    ring = sp.csr_array(ring + ring.T)
+    whole = ring
+    for _ in range(dim - 1):
+        whole = sp.kronsum(whole, ring)
+    return sp.csr_array(whole)
+
+
+GRAPHS = [
+    (_arms(6, 200), 5),
+    (_arms(12, 80), 8),
+    (_cube(10), 10),
+    (_torus(10, 3), 3),
+    (_torus(10, 3), 7),
+    (_torus(900, 1), 3),
+]
+
+
+@pytest.mark.parametrize(("graph", "k"), GRAPHS)
 @pytest.mark.parametrize("normalized", [True, False])
 def test_none_of_equal_eigenvalues_is_missed(graph, k, normalized):
     laplacian = GraphLaplacian(graph, normalized)
@@ -144,13 +164,15 @@ def test_none_of_equal_eigenvalues_is_missed(graph, k, normalized):
     values, Z = laplacian.embedding(k)
     np.testing.assert_allclose(values, wanted, rtol=1e-6, atol=1e-9)
     assert np.linalg.matrix_rank(Z) == k
+    if normalized:
+        np.testing.assert_allclose(laplacian_eigenvalues(graph, k + 1), [0.0, *wanted], rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("values", [-np.arange(1.0, 61.0), np.r_[60.0, np.zeros(59)], np.r_[np.ones(30), np.zeros(30)]])
 def test_the_search_for_missed_eigenvalues_ends(values):
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(60, 60)))[0]
     matrix = aslinearoperator((rotation * values) @ rotation.T)
-    found = eigen._complete_lanczos(matrix, 5, np.random.default_rng(1).normal(size=60))[0]
+    found = eigen.complete_lanczos(matrix, 5, np.random.default_rng(1).normal(size=60))[0]
     np.testing.assert_allclose(np.sort(found), np.sort(values)[-5:], atol=1e-9)
 
 

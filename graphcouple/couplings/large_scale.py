@@ -6,7 +6,8 @@ group g is there with probability
     p_ig = 1/(1 + e^{(r_i(g) − ½)/w}),
 
 where r_i(g) is the mid-rank of group g around i: the share of points in groups nearer to i, plus half the share of
-points in g. Groups are ranked by the mean squared distance of i to their members. Given Z, the odds of the edge are
+points in g. Groups are ranked by the mean squared distance of i to their members; unless distances are Euclidean, to
+four of their members, drawn once. Given Z, the odds of the edge are
 T_ig/d²_ig, where d_ig is the distance to the group's mean and T_ig the mean of both ends' mean squared distances to
 all points,
 

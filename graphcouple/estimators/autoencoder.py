@@ -186,7 +186,8 @@ class Autoencoder(EmbeddingEstimator):
 
     def transform(self, X: Any) -> FloatArray:
         """Return the codes f(X) of points, of shape (n_new, n_components)."""
-        return self.encoder_(self._checked_new(X)).astype(self.embedding_.dtype)
+        points = self._checked_new(X)
+        return self.encoder_(points).astype(self.embedding_.dtype)
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return the points g(Z) that codes stand for, of shape (n_new, n_features)."""

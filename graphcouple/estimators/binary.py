@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._support.validation import warn
@@ -234,11 +235,14 @@ class UMAP(SampledRepulsion):
         return GraphModel(Odds(RationalPower(self.a, self.b)), Binary())
 
     def __mul__(self, other: Any) -> GraphCoupling:
-        """Return the map of the edges that two fitted maps of the same rows both have, as in umap-learn."""
+        """Return the map of the edges that two fitted maps of the same rows both have, with products of their means.
+
+        umap-learn also keeps the edges of one map, with small weights.
+        """
         return self._composed(other, lambda mine, others: mine * others)
 
     def __add__(self, other: Any) -> GraphCoupling:
-        """Return the map of the edges that either of two fitted maps of the same rows has, as in umap-learn."""
+        """Return the map of the edges that either of two fitted maps of the same rows has: means p + q − pq."""
         return self._composed(other, lambda mine, others: mine + others - mine * others)
 
     def _composed(self, other: Any, joined: Callable[[Any, Any], Any]) -> Any:
@@ -252,5 +256,10 @@ class UMAP(SampledRepulsion):
         means = [sp.csr_array(each.posterior_.mean()) for each in (self, other)]
         if means[0].shape != means[1].shape:
             raise ValueError(f"the maps have {means[0].shape[0]} and {means[1].shape[0]} points; fit the same rows.")
-        sentence = self.sentence.replace(input=joined(*means))
-        return GraphCoupling(**sentence).fit()
+        graph = sp.csr_array(joined(*means))
+        if alone := int((np.asarray(graph.sum(axis=1)).ravel() == 0.0).sum()):
+            warn(
+                f"{alone} of {graph.shape[0]} points have no edge that both maps have, so they have arbitrary places; "
+                "a + b keeps the edges of either map."
+            )
+        return GraphCoupling(**self.sentence.replace(input=graph)).fit()

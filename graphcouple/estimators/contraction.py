@@ -17,7 +17,7 @@ from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.sne import TSNE
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Student
-from graphcouple.optimize import Exaggeration, MiniBatches, MomentumGains
+from graphcouple.optimize import EXAGGERATION_ITERATIONS, Exaggeration, MiniBatches, MomentumGains
 
 
 @estimator
@@ -37,7 +37,7 @@ class LaptSNE(TSNE):
     {attributes}
     n_clusters_ : int
         The number of eigenvalues in the term.
-    eigenvalues_ : ndarray of shape (31,)
+    eigenvalues_ : ndarray of shape (min(31, n_samples),)
         Computed on access: the smallest eigenvalues of the Laplacian of the *input's* graph, whose gaps suggest
         numbers of clusters; see `graphcouple.plotting.plot_eigenvalues`.
 
@@ -63,7 +63,8 @@ class LaptSNE(TSNE):
     weight: float = parameter(default=0.3, kind="float", doc="λ, the weight of the contraction.", checks=[AT_LEAST_0])
     batch_size: int | None = parameter(
         default=None,
-        doc="Number of points that move together, with their neighbours; see `MiniBatches`. None: all, by L-BFGS.",
+        doc="Number of points that move together, with their neighbours; see `MiniBatches`. Their exaggeration is "
+        'constant, 12 if it is "auto", for 150 iterations or three quarters of a shorter run. None: all, by L-BFGS.',
         checks=[AT_LEAST_1, None],
     )
     perplexity: Any = parameter(default=25.0)
@@ -72,8 +73,10 @@ class LaptSNE(TSNE):
     def _optimizer(self) -> Any:
         if self.batch_size is None:
             return super()._optimizer()
-        factor = self.early_exaggeration
-        schedule = Exaggeration() if factor == "auto" else Exaggeration(factor)
+        factor = 12.0 if self.early_exaggeration == "auto" else self.early_exaggeration
+        # The contraction waits until exaggeration ends.
+        most = EXAGGERATION_ITERATIONS if self.max_iter == "auto" else 3 * self.max_iter // 4
+        schedule = Exaggeration(factor, min(most, EXAGGERATION_ITERATIONS))
         return MiniBatches(self.batch_size, descent=MomentumGains(self.learning_rate, exaggeration=schedule))
 
     @property

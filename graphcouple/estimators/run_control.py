@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import joblib
@@ -13,7 +13,8 @@ from graphcouple.estimators._parameters import documented
 from graphcouple.estimators._vocabulary import VOCABULARY
 from graphcouple.estimators.sentence import Sentence, optimizer_of
 from graphcouple.graphs import FloatArray
-from graphcouple.optimize import Callback, Descent, Snapshots
+from graphcouple.optimize import Callback, Descent, Exaggeration, Optimizer, Snapshots
+from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 
 # Parameters that do not change the result.
 _NO_PART = frozenset({"n_jobs", "verbose", "callback", "checkpoint", "on_interrupt"})
@@ -105,7 +106,18 @@ def continued(estimator: Any, sentence: Sentence, X: Any) -> Sentence:
 
 def from_places(sentence: Sentence, Z: FloatArray) -> Sentence:
     """Return the sentence with these places as the start, without exaggeration."""
-    optimizer = optimizer_of(sentence)
+    return sentence.replace(init=Z, optimizer=_unexaggerated(optimizer_of(sentence)), n_starts=1)
+
+
+def _unexaggerated(optimizer: Any) -> Any:
+    """Return an optimizer without exaggeration, its own and of the optimizers among its fields."""
     if isinstance(optimizer, Descent):
-        optimizer = replace(optimizer, early_exaggeration=1.0)
-    return sentence.replace(init=Z, optimizer=optimizer, n_starts=1)
+        return replace(optimizer, early_exaggeration=1.0)
+    changes: dict[str, Any] = {}
+    for field in fields(optimizer) if is_dataclass(optimizer) else ():
+        part = getattr(optimizer, field.name)
+        if isinstance(part, Exaggeration):
+            changes[field.name] = NO_EXAGGERATION
+        elif isinstance(part, Optimizer | Descent):
+            changes[field.name] = _unexaggerated(part)
+    return replace(optimizer, **changes) if changes else optimizer

@@ -165,7 +165,7 @@ def _invert(matrix: sp.csr_array, k: int, null_vector: FloatArray, bound: float)
 
     inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
     start = _start(n)
-    span = _complete_lanczos(inverse, k, start - null_vector * (null_vector @ start))[1]
+    span = complete_lanczos(inverse, k, start - null_vector * (null_vector @ start))[1]
     # Rayleigh quotients are more accurate than the reciprocals of the inverse's eigenvalues.
     vectors = np.linalg.qr(span)[0]
     values, rotation = np.linalg.eigh(vectors.T @ (matrix @ vectors))
@@ -202,7 +202,7 @@ def _largest_by_lanczos(
     operator = LinearOperator((n, n), matvec=lambda v: times(v.ravel()), dtype=np.float64)
     ncv = min(n, 2 * k + _BASIS)
     try:
-        values, vectors = _complete_lanczos(operator, k, _start(n), tol=tol, ncv=ncv, maxiter=restarts)
+        values, vectors = complete_lanczos(operator, k, _start(n), tol=tol, ncv=ncv, maxiter=restarts)
     except ArpackNoConvergence:
         if fallback is not None:
             return fallback()
@@ -235,9 +235,8 @@ def _roughly(operator: Any, n: int, k: int, ncv: int) -> tuple[FloatArray, Float
     return values, vectors
 
 
-# From this number of eigenpairs on, iteration may miss some of equal eigenvalues, as of graphs with many symmetries. A
-# missed one is sought to this accuracy.
-_MANY_EQUAL, _MISSED = 4, 1e-9
+# Residuals to which an eigenpair that iteration missed is sought, and found.
+_SOUGHT, _MISSED = 1e-6, 1e-9
 
 # A residual this small, relative to the eigenvalue, is rounding error. ARPACK's own limit, 1.1e-16, is never reached
 # where eigenvalues coincide.
@@ -274,15 +273,15 @@ def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options:
     return pairs
 
 
-def _complete_lanczos(
+def complete_lanczos(
     operator: Any, k: int, start: FloatArray, tol: float = 0.0, **options: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return the result of `lanczos`, with the eigenpairs that it missed among equal ones."""
     from scipy.sparse.linalg import ArpackError, LinearOperator
 
     values, vectors = lanczos(operator, k, start, tol, **options)
-    tol, size, image = max(tol, _MISSED), float(np.abs(values).max()), None
-    for _ in range(k if k >= _MANY_EQUAL else 0):
+    tol, size, image, rng = max(tol, _MISSED), float(np.abs(values).max()), None, np.random.default_rng(1)
+    for _ in range(k):
         V = vectors
 
         def deflated(v: FloatArray, V: FloatArray = V) -> FloatArray:
@@ -291,10 +290,13 @@ def _complete_lanczos(
 
         rest = LinearOperator((start.size, start.size), matvec=deflated, dtype=np.float64)
         try:
-            largest, vector = lanczos(rest, 1, start, tol, maxiter=100)
+            # The part of a start in an eigenspace is the vector that was found there, so each search has its own start.
+            largest, vector = lanczos(rest, 1, rng.normal(size=start.size), max(tol, _SOUGHT), maxiter=100)
+            if not largest[0] - values.min() > 10.0 * tol * size:
+                break
+            if tol < _SOUGHT:
+                vector = lanczos(rest, 1, vector[:, 0], tol, maxiter=100)[1]
         except ArpackError:
-            break
-        if not largest[0] - values.min() > 10.0 * tol * size:
             break
         if image is None:
             vectors = np.linalg.qr(V)[0]

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray, as_csr
-from graphcouple.spectral.eigen import lanczos, smallest
+from graphcouple.spectral.eigen import complete_lanczos, smallest
 
 # Up to 300 nodes all eigenvalues are computed.
 _DENSE = 300
@@ -284,14 +284,17 @@ def _smallest_eigenvalues(graph: GraphLaplacian, k: int) -> FloatArray:
     if n <= _DENSE or 5 * k > n:
         return np.linalg.eigvalsh(graph.matrix.toarray())[:k]
 
-    # Each component has its own eigenvalue 0, and Lanczos iteration may miss equal eigenvalues.
+    from scipy.sparse.linalg import aslinearoperator
+
+    # Each component has its own eigenvalue 0, and Lanczos iteration takes long to find equal eigenvalues.
     n_components, label = graph.components
     if n_components > 1:
         members = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
         parts = [_smallest_eigenvalues(graph.among(rows), min(k, rows.size)) for rows in members]
         return np.sort(np.concatenate(parts))[:k]
     start = np.random.default_rng(0).normal(size=n)
-    values = lanczos(graph._similarity, k, start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
+    similarity = aslinearoperator(graph._similarity)
+    values = complete_lanczos(similarity, k, start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
     return np.sort(1.0 - values)
 
 
