@@ -124,6 +124,31 @@ def test_hierarchical_coupling_goes_on_too(tmp_path):
     assert np.array_equal(method(checkpoint=tmp_path / "run").fit_transform(X, resume=True), expected)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [lambda **o: gc.TSNE(perplexity=10, **o), gc.MetricMDS])
+def test_a_checkpoint_leaves_the_random_numbers_of_later_fits_as_they_are(make, tmp_path):
+    def maps(paths, **resume):
+        drawn = np.random.RandomState(3)
+        method = make(init="random", max_iter=5, random_state=drawn)
+        found = []
+        for path in paths:
+            if path is not None:
+                method.set_params(checkpoint=path)
+            found.append(method.fit(X, **resume).embedding_)
+        return found
+
+    paths = [tmp_path / str(number) for number in range(3)]
+    expected = maps([None] * 3)
+    assert not np.array_equal(*expected[:2])
+    assert np.array_equal(maps(paths), expected)
+    # The script of a killed process fits the first two again, and then goes on to the third.
+    paths[2].unlink()
+    assert np.array_equal(maps(paths, resume=True), expected)
+    np.random.seed(3)
+    method = make(init="random", max_iter=5, checkpoint=tmp_path / "run")
+    assert np.array_equal([method.fit_transform(X) for _ in range(3)], expected)
+
+
 def test_a_process_that_is_killed_goes_on(tmp_path):
     code = """
         import os, signal, sys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -62,7 +63,7 @@ RunOptions.__doc__ = documented(RunOptions.__doc__ or "", fields(RunOptions), VO
 def snapshots_of(
     estimator: Any, rng: np.random.RandomState, resume: bool, **data: Any
 ) -> tuple[Snapshots | None, np.random.RandomState]:
-    """Return the checkpoint of a run, if there is one, and the random state with which the run began.
+    """Return the checkpoint of a run, if there is one, and the generator, in the state with which the run began.
 
     Raise if there is nothing to continue, or the file is of another run; `data` are the arguments of fit.
     """
@@ -76,10 +77,10 @@ def snapshots_of(
         parameters.pop("random_state", None)
     run = {"class": type(estimator).__name__, "version of graphcouple": __version__}
     run |= {name: _fingerprint(value) for name, value in {**parameters, **data}.items()}
-    snapshots = Snapshots(estimator.checkpoint, run, {"rng": rng}, resume)
-    first = np.random.RandomState()
-    first.set_state(snapshots.kept["rng"].get_state())
-    return snapshots, first
+    snapshots = Snapshots(estimator.checkpoint, run, {"rng": copy.deepcopy(rng)}, resume)
+    # The caller's own generator draws, so that later fits differ; a run that continues leaves it where it was to end.
+    rng.set_state(snapshots.kept["rng"].get_state())
+    return snapshots, rng
 
 
 def _fingerprint(value: Any) -> str:

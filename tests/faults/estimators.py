@@ -113,6 +113,8 @@ FAULTS = [
     Fault("memory: no word before a fit that cannot fit", "estimators/memory.py", "    if needed > free:",
           "    if needed > 1e30 * free:", "test_cost"),
     Fault("memory: a hopeless fit begins", "estimators/memory.py", "_HOPELESS = 2.0", "_HOPELESS = 1e30", "test_cost"),
+    Fault("checkpoint: draws of a copy", "estimators/run_control.py", 'rng.set_state(snapshots.kept["rng"].get_state())',
+          'rng = snapshots.kept["rng"]', "test_run_control"),
     Fault("warm start: exaggerated again", "estimators/run_control.py", "early_exaggeration=1.0)", "early_exaggeration=4.0)",
           "test_run_control"),
     Fault("tears: ends of the map", "metrics/_tears.py", "_ENDS = 0.01", "_ENDS = 0.0", "test_tears"),
