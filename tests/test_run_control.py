@@ -1,5 +1,6 @@
 """Runs that are interrupted, and go on."""
 
+import ast
 import inspect
 import signal
 import subprocess
@@ -190,12 +191,59 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         fit(X + 1e-9)
     with pytest.raises(ValueError, match="differs in class"):
         gc.SNE(perplexity=10, random_state=0, max_iter=20, checkpoint=path).fit(X, resume=True)
+    near = {"metric": lambda u, v: abs(u - v).sum(), "random_state": 0, "max_iter": 20, "checkpoint": path}
+    first = gc.TSNE(**near, perplexity=10).fit(X[:40]).embedding_
+    assert np.array_equal(fit(X[:40], **near).embedding_, first)
+    with pytest.raises(ValueError, match="differs in metric"):
+        fit(X[:40], **{**near, "metric": lambda u, v: abs(u - v).max()})
     path.write_bytes(b"no zip")
     with pytest.raises(ValueError, match="not a graphcouple checkpoint"):
         fit(X)
     gc.TSNE(perplexity=10, random_state=0, max_iter=20).fit(X).save(path)
     with pytest.raises(ValueError, match="not a graphcouple checkpoint"):
         fit(X)
+
+
+CODE = """
+import numba, numpy as np, graphcouple as gc
+from graphcouple.estimators.run_control import _fingerprint
+
+WIDTH = {width}
+
+def apart(u, v):
+    return abs(u - v){power} if "fold" not in {{"cut", "flip", "turn"}} else apart(v, u)
+
+class Own(gc.extend.Kernel):
+    def log(self, sq_dist):
+        return -{scale} * sq_dist
+
+    def grad_log(self, sq_dist):
+        return -{scale}
+
+def made(shift):
+    return lambda u, v: WIDTH * apart(u, v).{sum}() + shift
+
+compiled = numba.njit(lambda u, v: np.abs(u - v).{sum}())
+PRINTS = [_fingerprint(value) for value in (made({shift}), compiled, [Own(), gc.TSNE(metric=compiled)])]
+"""
+
+
+def fingerprints(width=2.0, power="", scale=1.0, sum="sum", shift=0.0):
+    """Return the fingerprints of a metric, a compiled metric and laws of one's own."""
+    exec(CODE.format(**locals()), space := {"__name__": "__main__"})
+    return space["PRINTS"]
+
+
+def test_metrics_and_kernels_are_known_by_what_they_do_in_every_process():
+    usual = fingerprints()
+    cases = [({"width": 3.0}, [0]), ({"power": " ** 2"}, [0]), ({"scale": 2.0}, [2]), ({"shift": 1.0}, [0])]
+    for changed, differing in [*cases, ({"sum": "max"}, [0, 1, 2])]:
+        found = fingerprints(**changed)
+        assert [i for i in range(3) if found[i] != usual[i]] == differing, changed
+    code = CODE.format(width=2.0, power="", scale=1.0, sum="sum", shift=0.0) + "print(PRINTS)"
+    # Sets have another order in each process.
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=300)
+    assert ast.literal_eval(done.stdout) == usual
 
 
 @pytest.mark.filterwarnings("ignore")

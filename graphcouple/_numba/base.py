@@ -75,7 +75,7 @@ def _code_parts(function: types.FunctionType, visited_ids: set[int]) -> Iterator
     if id(function) in visited_ids:
         return
     visited_ids.add(id(function))
-    yield from _bytecode_parts(function.__code__)
+    yield from bytecode_parts(function.__code__)
     for name in global_names(function.__code__):
         if name in function.__globals__:
             yield f"{name}="
@@ -105,14 +105,16 @@ def _value_parts(value: Any, visited_ids: set[int]) -> Iterator[str]:
         yield repr(value)
 
 
-def _bytecode_parts(code: types.CodeType) -> Iterator[str]:
+def bytecode_parts(code: types.CodeType) -> Iterator[str]:
+    """Yield what a code does, as texts that are the same in every process."""
     yield code.co_code.hex()
     yield repr(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _bytecode_parts(constant)
+            yield from bytecode_parts(constant)
         else:
-            yield repr(constant)
+            # The order of a set of texts differs from process to process.
+            yield repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
 
 
 def has_recursive_helper(cls: type) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
+from numbers import Number
+from types import FunctionType
 from typing import Any
 
-import joblib
 import numpy as np
+from joblib.hashing import NumpyHasher
 
 from graphcouple import __version__
+from graphcouple._numba.base import bytecode_parts, global_names
 from graphcouple.estimators._parameters import documented
 from graphcouple.estimators._vocabulary import VOCABULARY
 from graphcouple.estimators.sentence import Sentence, optimizer_of
@@ -83,11 +86,49 @@ def snapshots_of(
     return snapshots, rng
 
 
+class _Hasher(NumpyHasher):
+    """joblib's hash, but of what functions and classes of one's own do; joblib takes their names."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return how to pickle functions and classes of one's own for hashing."""
+        # numba's dispatchers hold the function they compile, and another random number in each process.
+        function = getattr(value, "py_func", value) if callable(value) else value
+        if isinstance(function, FunctionType):
+            state = _content(function)
+        elif isinstance(value, type) and _is_own(value):
+            # Properties and static methods hold a function.
+            parts = {name: getattr(each, "fget", getattr(each, "__func__", each)) for name, each in vars(value).items()}
+            state = [value.__bases__, {name: each for name, each in parts.items() if isinstance(each, FunctionType)}]
+        else:
+            return NotImplemented
+        # A state may lead back to its function: it is hashed when the function is known.
+        return str, (), state
+
+
+def _content(function: FunctionType) -> list[Any]:
+    """Return the code of a function and the values that it refers to: others of its module by content, too."""
+    read = {name: function.__globals__.get(name) for name in global_names(function.__code__)}
+    values = {
+        name: value
+        for name, value in read.items()
+        if isinstance(value, (Number, str, np.ndarray))
+        or (callable(value) and getattr(value, "__module__", None) == function.__module__)
+    }
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    return [list(bytecode_parts(function.__code__)), function.__defaults__, function.__kwdefaults__, cells, values]
+
+
+def _is_own(kind: type) -> bool:
+    """Return whether a class derives from one of the library, and is not one of the library."""
+    own, *bases = (each.__module__.partition(".")[0] == "graphcouple" for each in kind.__mro__)
+    return not own and any(bases)
+
+
 def _fingerprint(value: Any) -> str:
     try:
-        return str(joblib.hash(value))
+        return str(_Hasher().hash(value))
     except Exception:
-        # Some objects, such as functions defined in a session, cannot be hashed.
+        # Some objects, such as open files, cannot be hashed, and the same script must still continue.
         return f"{type(value).__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
 
 
