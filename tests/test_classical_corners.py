@@ -81,6 +81,8 @@ def test_the_autoencoder_tells_missing_directions_and_sums_in_double_precision()
     errors = [gc.LinearAutoencoder().fit(form(single)).reconstruction_error_ for form in (np.asarray, sp.csr_array)]
     assert errors[0] == pytest.approx(errors[1], rel=1e-3)
     assert errors[0] > 0
+    exact = [gc.LinearAutoencoder(1).fit(np.outer(rows, X[0])) for rows in RNG.normal(scale=100.0, size=(20, 30))]
+    assert min(each.reconstruction_error_ for each in exact) >= 0.0
     with pytest.raises(ValueError, match="Z holds NaN"):
         gc.LinearAutoencoder().fit(X).inverse_transform([[np.nan, 2.0]])
 

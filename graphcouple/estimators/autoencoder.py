@@ -83,7 +83,9 @@ class LinearAutoencoder(EmbeddingEstimator):
         self.decoder_ = (shrink[:, None] * directions).astype(X.dtype)
         self.encoder_ = self.decoder_.T.copy()
         self.embedding_ = (placement.Z * shrink).astype(X.dtype)
-        self.reconstruction_error_ = gram.trace - float((squares * (1.0 - (1.0 - shrink**2) ** 2)).sum())
+        kept = float((squares * (1.0 - (1.0 - shrink**2) ** 2)).sum())
+        # The difference of equal numbers may round below 0.
+        self.reconstruction_error_ = max(gram.trace - kept, 0.0)
         self.loss_ = self.reconstruction_error_ + 2.0 * self.alpha * float(np.square(shrink).sum())
 
     def transform(self, X: Any) -> FloatArray:
