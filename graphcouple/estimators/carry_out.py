@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple._numba.threads import one_blas_thread
-from graphcouple._support.validation import warn
+from graphcouple._support.validation import seeded_clone, warn
 from graphcouple.couplings import Held, Objective, Problem, Term
 from graphcouple.couplings.fixed_map import FixedMap, Placing
 from graphcouple.couplings.network import Network, OfNetwork, weight_decay
@@ -181,7 +181,8 @@ def _of_features(
     sentence: Sentence, problem: Problem, objective: Objective, start: FloatArray, run: dict[str, Any]
 ) -> tuple[Solution, FeatureMap]:
     """Descend in the coefficients of the features; return the solution and the map as a function of the points."""
-    basis = FeatureBasis.of(problem.points, None if isinstance(sentence.features, str) else sentence.features)
+    features = None if isinstance(sentence.features, str) else seeded_clone(sentence.features, problem.rng)
+    basis = FeatureBasis.of(problem.points, features)
     if (watch := run["callback"]) is not None:
         run |= {"callback": lambda iteration, loss, theta: watch(iteration, loss, basis.values @ theta)}
     # Coefficients are fewer than points, but cost as much: one start, and the iterations that suit the points.

@@ -181,6 +181,8 @@ FAULTS = [
           "test_large_scale"),
     Fault("features: those that do not vary count", "couplings/parametric.py", "varying = squares > _NO_SPREAD *", "varying = squares > -1.0 *",
           "test_parametric"),
+    Fault("features: without a seed", "estimators/carry_out.py", "seeded_clone(sentence.features, problem.rng)", "sentence.features",
+          "test_parametric"),
     Fault("features: a gradient in the map", "couplings/parametric.py", "return self.values.T @ gradient",
           "return (self.values.T @ gradient) / 2.0", "test_parametric test_contracts"),
     Fault("features: new points are placed by the law", "estimators/new_points.py",
