@@ -88,7 +88,7 @@ class Stopping:
         Iterations between evaluations of the loss, for the history, the tests and the callback. The default is 1 with
         a callback and 20 without; none but the first and last if the optimizer is noisy. An evaluation can cost as
         much as several iterations, because the loss may need logarithms that the gradient does not. With a divisor of
-        20, all tests run at multiples of 20, so that a callback does not change where a run ends.
+        20, all tests run at multiples of 20, so that a callback changes neither where a run ends nor its result.
 
     Examples
     --------
@@ -156,11 +156,14 @@ class Monitor:
         self.before_last_tenth: float | None = None
 
     def note(self, iteration: int, loss: float, Z: FloatArray) -> None:
-        """Add a loss to the history, and keep the embedding if it is the best so far."""
+        """Add a loss to the history."""
         check_finite(iteration, loss, Z)
         self.losses.append(float(loss) - (0.0 if self.aside is None else self.aside.value(Z)))
         self.first, self.last = (self.first if self.iterations else float(loss)), float(loss)
         self.iterations.append(iteration)
+
+    def keep(self, loss: float, Z: FloatArray) -> None:
+        """Keep the embedding if it is the best so far."""
         if loss < self.best[0]:
             self.best = float(loss), Z
 
@@ -177,6 +180,7 @@ class Monitor:
         # A run that is watched more often than every 20 iterations ends as if it were not.
         if iteration % SETTLE_SPAN and SETTLE_SPAN % self.check_every == 0:
             return False
+        self.keep(loss, Z)
         if not settled:
             self._lowest, self._lowest_at, self._judged = np.inf, iteration, None
             return False

@@ -96,7 +96,8 @@ def solve(
     -------
     Solution
         The embedding of the lowest loss at a check, at the start or at the end; the last one if the optimizer is noisy.
-        The history belongs to the run that found it.
+        With a callback, as without, only checks at multiples of 20 iterations count, unless `check_every` is not a
+        divisor of 20. The history belongs to the run that found it.
 
     Warns
     -----
@@ -255,6 +256,7 @@ class _Attempts(NamedTuple):
             monitor.interrupt(iteration)
         if not monitor.iterations or monitor.iterations[-1] != iteration:
             monitor.finish(iteration, objective.value(state.Z), state.Z)
+        monitor.keep(monitor.last, state.Z)
         return _solution(optimizer, objective, state.Z, iteration, monitor)
 
     def _first_state(self, optimizer: Optimizer, start: FloatArray, run: Run, monitor: Monitor) -> tuple[int, Any]:
