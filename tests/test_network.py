@@ -92,6 +92,44 @@ def test_networks_of_ones_own_and_their_limits():
             gc.ParametricCoupling(gc.TSNE(**options), features=features).fit(X)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_stop_in_the_plain_run_ends_the_network_too():
+    seen = []
+
+    def stopped_at(last, **options):
+        seen.clear()
+        watched = gc.TSNE(perplexity=8, random_state=0, **options, callback=lambda i, *_: seen.append(i) or i == last)
+        return gc.ParametricCoupling(watched, features="network").fit(X)
+
+    def interrupt(i, *_):
+        seen.append(i)
+        if i == 30:
+            raise KeyboardInterrupt
+
+    # The second run counts on where the plain one ends, at iteration 40.
+    whole = stopped_at(None, max_iter=40)
+    assert seen[: seen.index(40) + 1] == [0, 10, 20, 30, 40]
+    assert seen[seen.index(40) + 1 :][:3] == [40, 50, 60]
+    assert whole.n_iter_ == seen[-1]
+    later = stopped_at(60, max_iter=40)
+    assert later.n_iter_ == seen[-1] == 60
+    early = stopped_at(30, max_iter=40)
+    assert seen == [0, 10, 20, 30]
+    assert (early.n_iter_, early.stop_reason_) == (30, "stopped by the callback at iteration 30")
+    seen.clear()
+    method = gc.TSNE(perplexity=8, random_state=0, max_iter=40, callback=interrupt, on_interrupt="return")
+    again = gc.ParametricCoupling(method, features="network").fit(X)
+    assert seen == [0, 10, 20, 30]
+    np.testing.assert_array_equal(again.embedding_, early.embedding_)
+    # It is the regression to the plain map where that was stopped.
+    plain = gc.TSNE(perplexity=8, random_state=0, max_iter=40, callback=lambda i, *_: i == 30).fit(X)
+    far = np.square(early.embedding_ - plain.embedding_).sum() / np.square(plain.embedding_).sum()
+    assert far < 0.01
+    np.testing.assert_array_equal(early.transform(X), early.embedding_)
+    objective = gc.CrossEntropy(early.posterior_, early.sentence.latent)
+    assert early.loss_ == pytest.approx(objective.value(early.embedding_), rel=1e-9)
+
+
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_without_hidden_layers_an_autoencoder_is_linear(alpha):
     points = (X - X.mean(axis=0)) / (X - X.mean(axis=0)).std()

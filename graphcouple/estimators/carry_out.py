@@ -208,8 +208,16 @@ def _of_network(
     plain = solve(objective, start, optimizer, **run)
     network = Network.like(features, X, plain.Z.astype(np.float64), problem.seed())
     points = network.standardized(X)
+    if plain.stopped:
+        # Who stops the plain map waits for no second descent; regression is short.
+        with one_blas_thread():
+            Z = network.places(points)
+        return replace(plain, Z=Z, loss=objective.value(Z)), network
+    first = plain.n_iter
     if (watch := run["callback"]) is not None:
-        run |= {"callback": lambda n, loss, theta: watch(n, loss, network.with_parameters(theta).places(points))}
+        run |= {
+            "callback": lambda n, loss, theta: watch(first + n, loss, network.with_parameters(theta).places(points))
+        }
     run |= {"max_iter": sentence.iterations(len(points)), "rescale": False, "n_starts": 1}
     decay = 0.5 * getattr(features, "alpha", _DECAY)
     loss = OfNetwork(bounded(objective, optimizer), network, points)
