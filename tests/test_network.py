@@ -69,6 +69,17 @@ def test_a_network_reaches_the_loss_of_the_plain_map(tmp_path):
     objective = gc.CrossEntropy(curved.posterior_, curved.sentence.latent)
     assert curved.loss_ == pytest.approx(objective.value(curved.embedding_), rel=1e-4)
     np.testing.assert_array_equal(curved.transform(digits), curved.embedding_)
+    # Both descents are told: the plain one, and then the network's, with its decay and the bound on the size.
+    np.testing.assert_array_equal(curved.start_losses_, plain.start_losses_)
+    two = len(plain.loss_history_)
+    np.testing.assert_array_equal(curved.loss_history_[:two], plain.loss_history_)
+    np.testing.assert_array_equal(curved.loss_iterations_[:two], plain.loss_iterations_)
+    assert curved.loss_iterations_[two] == plain.n_iter_
+    assert curved.loss_iterations_[-1] == curved.n_iter_ > plain.n_iter_
+    network = curved.estimator_._function
+    added = 0.5e-4 * weight_decay(network).value(network.parameters)
+    added += gc.Descent().bound(objective).value(curved.embedding_)
+    assert curved.loss_history_[two:].min() == pytest.approx(curved.loss_ + added, rel=1e-6)
     curved.save(tmp_path / "network")
     np.testing.assert_array_equal(gc.load(tmp_path / "network").transform(digits[:9]), curved.transform(digits[:9]))
     with pytest.raises(AttributeError, match="no weight for each feature"):

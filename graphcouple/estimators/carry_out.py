@@ -232,7 +232,16 @@ def _of_network(
             "place. Wider layers come nearer: MLPRegressor(hidden_layer_sizes=(300, 300), activation='tanh', "
             "solver='lbfgs') as features."
         )
-    return replace(solution, Z=Z, loss=value, n_iter=plain.n_iter + solution.n_iter), fitted
+    both = replace(
+        solution,
+        Z=Z,
+        loss=value,
+        n_iter=first + solution.n_iter,
+        loss_history=np.concatenate([plain.loss_history, solution.loss_history]),
+        iterations=np.concatenate([plain.iterations, first + solution.iterations]),
+        start_losses=plain.start_losses,
+    )
+    return both, fitted
 
 
 def bounded(objective: Objective, optimizer: Any) -> Objective:

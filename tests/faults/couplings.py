@@ -15,6 +15,7 @@ FAULTS = [
     Fault("network: biases decay too", "couplings/network.py", "np.repeat([True, False], [W.size, b.size])", "np.repeat([True, True], [W.size, b.size])", "test_network"),
     Fault("network: descent after a stop", "estimators/carry_out.py", "if plain.stopped:", "if False:", "test_network"),
     Fault("network: iterations from 0 again", "estimators/carry_out.py", "watch(first + n, loss,", "watch(n, loss,", "test_network"),
+    Fault("network: the history of one run", "estimators/carry_out.py", "first + solution.iterations", "solution.iterations", "test_network"),
     Fault("network: regression without descent", "estimators/carry_out.py", "fitted = network.with_parameters(solution.Z)", "fitted = network", "test_network"),
     Fault("coding: codes without their penalty", "couplings/network.py", "in_codes + 2.0 * self.beta * codes", "in_codes", "test_network"),
     Fault("contraction: powers with the slopes of others", "couplings/contraction.py", "smooth ** (self.power - 1.0))", "smooth ** self.power)", "test_contraction"),
