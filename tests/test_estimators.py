@@ -4,12 +4,16 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import graphcouple as gc
+from graphcouple.spectral import principal_components
 from tests.reference import coupling_of, pairwise
 
 MODELS = {"input": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(2)), "latent": gc.GraphModel(gc.Student(), "E")}
@@ -212,6 +216,37 @@ def test_pickles_and_clones(name, X):
 def test_output_can_be_pandas(X):
     frame = _preset("TSNE").set_output(transform="pandas").fit_transform(X)
     assert list(frame.columns) == ["tsne0", "tsne1"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_output_of_scikit_learn_is_that_of_results_alone(library):
+    pytest.importorskip(library)
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    options = {"max_iter": 5, "random_state": 0}
+    searched = gc.GraphModel("gaussian", "D", gc.Perplexity(5), search=KNeighborsTransformer(n_neighbors=15))
+    methods = [
+        *(gc.PrecisionCoupling(), gc.PrecisionCoupling(center=False, svd_solver="arpack", random_state=0)),
+        *(
+            gc.MetricMDS(**options),
+            gc.PHATE(perplexity=5, random_state=0),
+            gc.TSNE(perplexity=5, transform_method="mlp", **options),
+        ),
+        gc.ParametricCoupling(gc.TSNE(perplexity=5, **options), features=KBinsDiscretizer(3)),
+        gc.GraphCoupling(searched, gc.GraphModel("student", "E"), init="pca", **options),
+    ]
+    start = principal_components(X, 2, np.random.RandomState(0))
+    for method in methods:
+        expected = clone(method).fit(X)
+        with config_context(transform_output=library):
+            found = clone(method).fit(X)
+            frame = found.transform(X[:3])
+            assert type(frame).__module__.startswith(library)
+            assert np.array_equal(principal_components(X, 2, np.random.RandomState(0)), start)
+            assert searched.posterior(X).n_nodes == 40
+        assert type(found.embedding_) is np.ndarray
+        np.testing.assert_array_equal(found.embedding_, expected.embedding_)
+        np.testing.assert_array_equal(np.asarray(frame), expected.transform(X[:3]))
 
 
 @EVERY

@@ -13,6 +13,7 @@ import inspect
 import textwrap
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
 
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import validate_parameter_constraints
 
@@ -55,6 +56,17 @@ def _whole(fit: Any) -> Any:
     return fit_or_restore
 
 
+def _of_arrays(method: Any) -> Any:
+    """Return a method in which estimators of other libraries give arrays, whatever output scikit-learn is set to."""
+
+    @functools.wraps(method)
+    def given_arrays(self: Any, *arguments: Any, **options: Any) -> Any:
+        with config_context(transform_output="default"):
+            return method(self, *arguments, **options)
+
+    return given_arrays
+
+
 if TYPE_CHECKING:
 
     class ScikitTransformer:
@@ -81,6 +93,9 @@ else:
         _options: ClassVar[dict[str, Option]] = {}
 
         def __init_subclass__(cls, **options: Any) -> None:
+            # Only the frame that scikit-learn puts around a result is the user's choice.
+            for name in {"fit", "transform", "update"} & set(vars(cls)):
+                setattr(cls, name, _of_arrays(vars(cls)[name]))
             super().__init_subclass__(**options)
             for name, method in list(vars(cls).items()):
                 if name.startswith("set_") and name.endswith("_request"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import config_context
 
 from graphcouple._support.validation import check_sparse, warn
 from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, index_dtype
@@ -212,7 +213,10 @@ class OwnNeighbors(ForgottenNeighbors):
         finder = clone(transformer)
         if n_neighbors is not None:
             finder.set_params(n_neighbors=n_neighbors)
-        distances = cls(X, metric, finder.fit_transform(X), metric_params)
+        # Scikit-learn refuses to put sparse matrices into frames.
+        with config_context(transform_output="default"):
+            found = finder.fit_transform(X)
+        distances = cls(X, metric, found, metric_params)
         distances._finder = finder
         return distances
 
@@ -240,7 +244,9 @@ class OwnNeighbors(ForgottenNeighbors):
         if self._finder is None:
             return super().to(X_new, n_neighbors, n_jobs, search)
         k = self._most if n_neighbors is None else min(n_neighbors, self._most)
-        graph = as_distances(self._finder.transform(X_new), X_new.shape[0], self.n_points)
+        with config_context(transform_output="default"):
+            found = self._finder.transform(X_new)
+        graph = as_distances(found, X_new.shape[0], self.n_points)
         fewest = int(np.diff(graph.indptr).min())
         if fewest < k:
             raise ValueError(f"the search found {fewest} neighbors of a new point, fewer than {k}.")
