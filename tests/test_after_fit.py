@@ -174,6 +174,25 @@ def test_a_map_that_is_turned_takes_new_points_along(points, tmp_path, weighted)
     np.testing.assert_allclose(method.transform(new), turned + 7.0, atol=1e-3 * np.abs(placed).max())
 
 
+@pytest.mark.parametrize("make", [gc.TwoScaleCoupling, gc.HierarchicalCoupling, gc.DistR])
+def test_a_wrapped_map_that_is_turned_takes_new_points_along(points, tmp_path, make):
+    X, new = points
+    method = make(gc.TSNE(perplexity=8, max_iter=40), random_state=0).fit(X)
+    placed, losses = method.transform(new), method.point_losses()
+    labels = method.predict(new) if make is gc.DistR else None
+    method.embedding_ = turned = method.embedding_ @ TURN
+    np.testing.assert_allclose(method.transform(new), placed @ TURN, atol=1e-3 * np.abs(placed).max())
+    np.testing.assert_allclose(method.point_losses(), losses, rtol=1e-9)
+    method.save(tmp_path / "turned.gc")
+    again = gc.load(tmp_path / "turned.gc")
+    np.testing.assert_array_equal(again.transform(new), method.transform(new))
+    if make is gc.DistR:
+        np.testing.assert_array_equal(method.predict(new), labels)
+    else:
+        np.testing.assert_array_equal(method.inverse_transform(turned[:3]), X[:3])
+        np.testing.assert_array_equal(method.update(new).embedding_[:60], turned)
+
+
 def test_a_regressor_learns_a_map_that_is_turned_anew(points):
     X, new = points
     method = gc.TSNE(perplexity=8, max_iter=20, random_state=0, transform_method=LinearRegression()).fit(X)

@@ -144,7 +144,9 @@ class DistR(WithTerm):
         """Return the place that is nearest to where `transform` puts each new point, of shape (n_new,)."""
         from sklearn.metrics import pairwise_distances_argmin
 
-        return np.asarray(pairwise_distances_argmin(self.transform(X), self.prototypes_))
+        # The map may have been turned.
+        numbers, first = np.unique(self.labels_, return_index=True)
+        return np.asarray(numbers[pairwise_distances_argmin(self.transform(X), self.embedding_[first])])
 
 
 def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState, show: Progress) -> tuple[FloatArray, Solution]:

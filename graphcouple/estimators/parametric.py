@@ -22,9 +22,10 @@ class ParametricCoupling(WithTerm):
     all these maps, descent seeks the one with the lowest loss. `Nystroem`, `RBFSampler` and other transformers of
     scikit-learn make f curved. Fewer features make f smoother and the loss higher. With ``features="network"`` f is a
     multi-layer perceptron: descent of its weights starts where regression to the plain map ends, and reaches about the
-    plain map's loss. The loss is of all points at each step, so there are no batches to choose. `transform` is f.
-    `loss_history_` of a network holds both descents; in the second, it counts the decay of the weights and the bound on
-    the size of the map, which `loss_` leaves out. `start_losses_` are of the plain map.
+    plain map's loss. The loss is of all points at each step, so there are no batches to choose. `transform` is f,
+    whatever is done to `embedding_`. `loss_history_` of a network holds both descents; in the second, it counts the
+    decay of the weights and the bound on the size of the map, which `loss_` leaves out. `start_losses_` are of the
+    plain map.
 
     Parameters
     ----------

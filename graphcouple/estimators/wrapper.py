@@ -58,6 +58,8 @@ class WithTerm(EmbeddingEstimator):
     @property
     def _fitted(self) -> CouplingEstimator:
         check_is_fitted(self)
+        # The map is the user's to turn, as that of a plain method.
+        self.estimator_.embedding_ = self.embedding_
         return self.estimator_
 
     def _term(self) -> Term | None:
@@ -123,7 +125,7 @@ class WithTerm(EmbeddingEstimator):
     _not_saved: ClassVar[frozenset[str]] = frozenset({"estimator_"})
 
     def _remember(self) -> dict[str, Any]:
-        return {"estimator": self.estimator_._saved()}
+        return {"estimator": self._fitted._saved()}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         self.estimator_ = type(self._plain())._loaded(remembered["estimator"])
