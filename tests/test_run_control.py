@@ -148,6 +148,9 @@ def test_a_checkpoint_leaves_the_random_numbers_of_later_fits_as_they_are(make, 
     np.random.seed(3)
     method = make(init="random", max_iter=5, checkpoint=tmp_path / "run")
     assert np.array_equal([method.fit_transform(X) for _ in range(3)], expected)
+    before = np.random.get_state()[1].copy()
+    assert np.array_equal(method.fit(X, resume=True).embedding_, expected[2])
+    assert np.array_equal(np.random.get_state()[1], before)
 
 
 def test_a_process_that_is_killed_goes_on(tmp_path):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from joblib.hashing import NumpyHasher
+from sklearn.utils import check_random_state
 
 from graphcouple import __version__
 from graphcouple._numba.base import bytecode_parts, global_names
@@ -82,6 +83,8 @@ def snapshots_of(
     run |= {name: _fingerprint(value) for name, value in {**parameters, **data}.items()}
     snapshots = Snapshots(estimator.checkpoint, run, {"rng": copy.deepcopy(rng)}, resume)
     # The caller's own generator draws, so that later fits differ; a run that continues leaves it where it was to end.
+    # NumPy's global generator is never set.
+    rng = copy.deepcopy(rng) if resume and rng is check_random_state(None) else rng
     rng.set_state(snapshots.kept["rng"].get_state())
     return snapshots, rng
 
