@@ -49,9 +49,15 @@ def test_a_store_of_another_search_is_refused(tmp_path):
         short(space=[RandomMap()], store=tmp_path / "fits.jsonl", n_seeds=1)
     with pytest.raises(ValueError, match="integer random_state"):
         short(store=tmp_path / "more.jsonl", random_state=None)
-    (tmp_path / "text").write_text("no store\n")
-    with pytest.raises(ValueError, match="is not a file of a search"):
-        short(store=tmp_path / "text")
+    for text, message in (
+        ("no store\n", "is not a file"),
+        ("words", "is not a file"),
+        ('{"own": 1}', "another search"),
+    ):
+        (tmp_path / "text").write_text(text)
+        with pytest.raises(ValueError, match=message):
+            short(space=[RandomMap()], store=tmp_path / "text", n_seeds=1)
+        assert (tmp_path / "text").read_text() == text
 
 
 def test_a_store_of_other_arrays_is_refused(tmp_path):

@@ -78,8 +78,10 @@ class Store:
         """Read a file's fits, and return its complete lines; a killed search may leave a partial line."""
         remedy = "Name another file, or repeat the search as it was."
         try:
-            lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-            stored = json.loads(lines[0]) if lines else settings
+            text = path.read_text()
+            lines = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+            # Settings are written at once with the file, so a line that is partial is one of a fit.
+            stored = json.loads(lines[0] if lines else text) if text else settings
             fits = [Fit(**json.loads(line)) for line in lines[1:]]
         except (OSError, TypeError, ValueError) as error:
             raise ValueError(f"store={str(path)!r} is not a file of a search ({error}). {remedy}") from error

@@ -66,6 +66,8 @@ FAULTS = [
     Fault("search: less is more for Optuna", "searches/draws.py", "values.tolist()", "(-values).tolist()", "test_search_draws"),
     Fault("search: every subset its own rows", "searches/runs.py", "np.sort(self._order[:n_points])", "np.sort(np.random.default_rng(n_points).permutation(self._order)[:n_points])", "test_search"),
     Fault("search: a part of a line is read", "searches/runs.py", 'splitlines(keepends=True) if line.endswith("\\n")]', "splitlines(keepends=True)]", "test_search_stores"),
+    Fault("search: a file of one line is empty", "searches/runs.py", "json.loads(lines[0] if lines else text) if text else settings",
+          "json.loads(lines[0]) if lines else settings", "test_search_stores"),
     Fault("search: one kernel for all", "searches/space.py", 'KERNELS[draws.choose("latent kernel", usable)]()', "KERNELS[usable[0]]()", "test_search"),
     Fault("search: few rows on the front", "searches/result.py", "if fit.n_points == n and fit.scores", "if fit.scores", "test_search"),
     Fault("PHATE: one step more", "estimators/phate.py", "matrix_power(walk, t)", "matrix_power(walk, t + 1)", "test_phate"),
