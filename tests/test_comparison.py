@@ -6,7 +6,7 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE as ScikitTSNE
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import graphcouple as gc
 
@@ -41,6 +41,19 @@ def test_pipelines_and_methods_of_other_libraries_are_compared(rng):
     compared = gc.compare(methods, X, seeds=2)
     np.testing.assert_array_equal(compared.embeddings["PCA", 0], PCA(2, random_state=0).fit_transform(X))
     assert not np.array_equal(compared.embeddings["ours", 0], compared.embeddings["ours", 1])
+
+
+def test_a_method_that_writes_to_its_input_changes_neither_the_data_nor_the_other_methods(rng):
+    X = rng.normal(size=(40, 4)) * [1.0, 5.0, 25.0, 0.2] + 3.0
+    before = X.copy()
+    writes, copies = (
+        {"scaled": make_pipeline(StandardScaler(copy=copy), PCA(2)), "PCA": PCA(2)} for copy in (False, True)
+    )
+    wanted, found = gc.compare(copies, before).table, gc.compare(writes, X).table
+    np.testing.assert_array_equal(found.drop(columns="seconds"), wanted.drop(columns="seconds"))
+    scorer = gc.metrics.scorer("trustworthiness")
+    assert scorer(writes["scaled"].fit(X.copy()), X) == scorer(copies["scaled"].fit(before), before)
+    np.testing.assert_array_equal(X, before)
 
 
 def test_numbers_that_are_no_classes_are_colours(rng):

@@ -7,6 +7,8 @@ import pytest
 from scipy.stats import ttest_ind
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import graphcouple as gc
 from graphcouple.kernels.base import KERNELS
@@ -145,6 +147,19 @@ def test_rounds_of_more_and_more_rows(monkeypatch):
     sizes = [fit.n_points for fit in seen if fit.name.startswith(("PrecisionCoupling(", "RandomMap("))]
     assert sizes == [400] * 9 + [1020] * 3 + [3060] * 2
     assert seen[-1].name == "PrecisionCoupling()"
+
+
+def test_a_method_that_writes_to_its_input_changes_no_score():
+    scores, arrays = [], [X.copy(), X[:20].copy()]
+    for copy in (False, True):
+        runner = Runner(arrays[0], None, arrays[1], Store(None, {}), None, np.random.RandomState(0))
+        method = Candidate("scaled", make_pipeline(StandardScaler(copy=copy), PCA(2)), {})
+        scores.append(runner.fit(method, len(X), 0).scores)
+        runner.fitted(method)
+    assert scores[0] == scores[1]
+    assert "held out R(10)" in scores[0]
+    for found, wanted in zip(arrays, (X, X[:20]), strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_subsets_are_nested():

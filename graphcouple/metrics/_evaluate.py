@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,7 +187,8 @@ class scorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         """Return the score of the output of `transform` for `X`; only scores of classes use `y`."""
-        Z = {"": estimator.transform(X)}
+        # A pipeline may write to its input.
+        Z = {"": estimator.transform(deepcopy(X))}
         scores = score_each(X, Z, None, metric=self.metric)[""]
         # Only scores of classes use y; for others, y need not hold classes.
         if self._find(scores) is None and y is not None:

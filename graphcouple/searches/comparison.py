@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -100,8 +101,8 @@ def compare(
     Parameters
     ----------
     methods : mapping of names to estimators
-        Estimators of this or another library, or pipelines; each is cloned. The map is `embedding_`, or what
-        `fit_transform` returns. Names that are pairs (row, column) make the picture a table.
+        Estimators of this or another library, or pipelines; each is cloned, and gets a copy of `X`. The map is
+        `embedding_`, or what `fit_transform` returns. Names that are pairs (row, column) make the picture a table.
     X : array or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,), optional
         Classes, for scores of classes and the colours of the picture; numbers that are not whole are colours only. No
@@ -156,12 +157,14 @@ def compare(
     for name, method in methods.items():
         for seed in range(seeds if _random_names(method) else 1):
             estimator = with_seed(method, seed)
+            # A method may write to its input, which is not to change the other methods and the scores.
+            own = deepcopy(X)
             start = time.perf_counter()
             try:
                 if fit is None:
-                    Z = fitted_map(estimator, X)
+                    Z = fitted_map(estimator, own)
                 else:
-                    fit(name, seed, estimator, X)
+                    fit(name, seed, estimator, own)
                     Z = np.asarray(estimator.embedding_)
                 if not np.isfinite(Z).all():
                     raise FloatingPointError("its map is not finite")
@@ -172,6 +175,8 @@ def compare(
                     del maps[name, earlier], seconds[name, earlier]
                 break
             maps[name, seed], seconds[name, seed] = Z, time.perf_counter() - start
+            # Memory need not hold two copies.
+            del estimator, own
     if failures and not maps:
         raise next(iter(failures.values()))
     for name, failure in failures.items():

@@ -7,6 +7,7 @@ import json
 import time
 import warnings
 from collections.abc import Mapping
+from copy import deepcopy
 from numbers import Number
 from pathlib import Path
 from typing import Any
@@ -172,7 +173,8 @@ class Runner:
                 seconds = time.perf_counter() - start
                 if late.stopped:
                     raise ValueError(f"stopped, since it takes more than {self.patience:.0f} s")
-                scores = self._scores(method, Z, X, y, seed)
+                # The method may have written to its rows, which are a copy.
+                scores = self._scores(method, Z, self.X[rows], y, seed)
                 if n_points == self.X.shape[0]:
                     self.maps[candidate.name, seed] = Z
                     if self.halves:
@@ -213,7 +215,7 @@ class Runner:
     def fitted(self, candidate: Candidate, seed: int = 0) -> Any:
         """Return the candidate's estimator, fitted to all rows, and add its map to `maps`."""
         method = self._made(candidate, seed)
-        self.maps[candidate.name, seed] = fitted_map(method, self.X, **self._neighbors_for(method, self.X))
+        self.maps[candidate.name, seed] = fitted_map(method, deepcopy(self.X), **self._neighbors_for(method, self.X))
         return method
 
     def _neighbors_for(self, method: Any, X: Any) -> dict[str, Any]:
@@ -247,7 +249,7 @@ class Runner:
         scores = dict(evaluate(X, Z, y, **options))
         if self.held_out is not None and X.shape[0] == self.X.shape[0] and seed == 0 and hasattr(method, "transform"):
             try:
-                placed = method.transform(self.held_out)
+                placed = method.transform(deepcopy(self.held_out))
                 held = dict(evaluate(self.held_out, placed, **options))
             except Exception:
                 # Not every method places new points.
