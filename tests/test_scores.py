@@ -260,7 +260,7 @@ def test_a_registered_score_that_fails_is_named(rng):
         gc.metrics.unregister("one argument")
 
 
-def test_a_registered_score_replaces_no_other_and_changes_no_map(rng):
+def test_a_registered_score_replaces_no_other_and_changes_no_array(rng):
     with pytest.raises(ValueError, match=r"'R\(10\)' is a score of evaluate; register yours under another name"):
         gc.metrics.register("R(10)")
     X, Z = rng.normal(size=(20, 3)), rng.normal(size=(20, 2))
@@ -270,6 +270,23 @@ def test_a_registered_score_replaces_no_other_and_changes_no_map(rng):
             gc.metrics.evaluate(X, Z)
     finally:
         gc.metrics.unregister("flat")
+    writers = (lambda X, Z, y: X.fill(0.0), lambda X, Z, y: X.data.fill(0.0), lambda X, Z, y: y.fill(0))
+    for own, write in zip((X, sp.csr_array(X), X), writers, strict=True):
+        y, before = np.repeat([0, 1], 10), own.copy()
+        gc.metrics.register("flat")(write)
+        try:
+            with pytest.raises(ValueError, match=r"'flat' of X, Z and y failed: .*read-only"):
+                gc.metrics.evaluate(own, Z, y)
+        finally:
+            gc.metrics.unregister("flat")
+        assert not (own != before).sum()
+        assert y.sum() == 10
+    gc.metrics.register("other")(lambda X, Z, y: gc.metrics.trustworthiness(X, Z, 5))
+    try:
+        wanted = pytest.approx(gc.metrics.trustworthiness(X, Z, 5))
+        assert [gc.metrics.evaluate(each, Z)["other"] for each in (X, sp.csr_array(X))] == [wanted, wanted]
+    finally:
+        gc.metrics.unregister("other")
     gc.metrics.register("many")(lambda X, Z, y: np.ones(3))
     try:
         with pytest.raises(TypeError, match="the registered score 'many'"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from graphcouple._support.registry import Registry
 from graphcouple._support.validation import check_integer, is_word, warn
@@ -45,7 +46,8 @@ SCORES: Registry[Score] = Registry("score", "a function of X, Z and y")
 def register(name: str) -> Callable[[Score], Score]:
     """Register a score for `evaluate` and the commands; decorates a function ``score(X, Z, y)``.
 
-    The function returns a number, or None if the score does not apply. `y` is None if no classes were given.
+    The function returns a number, or None if the score does not apply. `y` is None if no classes were given. Arrays
+    cannot be written to.
 
     Examples
     --------
@@ -243,16 +245,26 @@ def score_each(
 
 
 def _registered(name: str, points: Any, embedding: Any, y: Any) -> float | None:
-    # A score that changes its arguments would change the user's map.
-    seen = embedding.view()
-    seen.flags.writeable = False
+    # A score that changes its arguments would change the user's arrays.
     try:
-        value = SCORES[name](points, seen, y)
+        value = SCORES[name](*map(_read_only, (points, embedding, y)))
         return None if value is None else float(value)
     except (TypeError, ValueError) as error:
         if type(error) not in (TypeError, ValueError):
             raise
         raise type(error)(f"the registered score {name!r} of X, Z and y failed: {error}") from error
+
+
+def _read_only(values: Any) -> Any:
+    """Return a view of an array that cannot be written to, or a sparse matrix of such views."""
+    if sp.issparse(values):
+        parts = tuple(map(_read_only, (values.data, values.indices, values.indptr)))
+        return type(values)(parts, shape=values.shape, copy=False)
+    if not isinstance(values, np.ndarray):
+        return values
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 def check_scoring(X: Any, y: Any, K: Any, n_rows: Any) -> tuple[Any, dict[str, int], int | None]:

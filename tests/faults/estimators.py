@@ -172,6 +172,7 @@ FAULTS = [
     Fault("search: rows are scored as a method left them", "searches/runs.py", "method, Z, self.X[rows], y, seed", "method, Z, X, y, seed", "test_search"),
     Fault("search: held-out rows are scored as a method left them", "searches/runs.py", "deepcopy(self.held_out)", "self.held_out", "test_search"),
     Fault("scorer: rows are scored as a pipeline left them", "metrics/_evaluate.py", "deepcopy(X)", "X", "test_comparison"),
+    Fault("scores: a registered score writes", "metrics/_evaluate.py", "    view.flags.writeable = False\n", "", "test_scores"),
     Fault("scorer: y is always looked at", "metrics/_evaluate.py", "score_each(X, Z, None, metric=self.metric)", "score_each(X, Z, y, metric=self.metric)",
           "test_comparison"),
     Fault("scverse: genes without a loading make NaN", "scverse.py", "components = np.nan_to_num(", "components = np.asarray(", "test_scverse"),
