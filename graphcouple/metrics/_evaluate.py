@@ -39,6 +39,9 @@ BUILT_IN = (
 )
 """The scores of `evaluate`, without the sizes in parentheses."""
 
+# Columns that `compare` and `search` put beside the scores.
+_BESIDE = ("seconds", "stability", "half stability")
+
 SCORES: Registry[Score] = Registry("score", "a function of X, Z and y")
 """Registered scores, which `evaluate` adds to the built-in ones."""
 
@@ -63,6 +66,8 @@ def register(name: str) -> Callable[[Score], Score]:
     """
     if str(name).partition("(")[0] in BUILT_IN:
         raise ValueError(f"{name!r} is a score of evaluate; register yours under another name.")
+    if name in _BESIDE or str(name).startswith("held out "):
+        raise ValueError(f"{name!r} is a column of compare and search; register your score under another name.")
     return SCORES.register(name)
 
 
