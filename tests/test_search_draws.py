@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, randint, uniform
 from sklearn.datasets import make_blobs
+from sklearn.preprocessing import FunctionTransformer
 
 import graphcouple as gc
 from graphcouple.searches import RandomMap
@@ -24,6 +25,19 @@ def test_drawn_methods_differ_and_fit_together():
     for candidate in drawn[:4]:
         candidate.estimator.set_params(max_iter=3, random_state=0).fit(X[:120])
     assert {len(candidate.parts) for candidate in drawn} == {7}
+
+
+def test_names_of_methods_with_functions_are_the_same_in_every_process():
+    """They leave out addresses; functions of one name are numbered."""
+    functions = [lambda X, power=power: X**power for power in (1, 2)]
+    methods = [FunctionTransformer(function) for function in functions]
+    names = [each.name for each in candidates(methods, Draws(np.random.RandomState(0)), X)]
+    drawn = candidates((FunctionTransformer(), {"func": functions}), Draws(np.random.RandomState(0)), X)
+    drawn = [each.name for each in drawn]
+    assert len(set(names)) == len(set(drawn)) == 2
+    for name in (*names, *drawn):
+        assert "function" in name
+        assert " at 0x" not in name
 
 
 def test_optuna_learns_from_the_scores():

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import itertools
 import pickle
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +36,9 @@ _PERPLEXITIES = (10.0, 30.0, 100.0)
 _FACTORS = (0.5, 1.0, 2.0)
 
 _IN_WORDS = "{input prior}, {bandwidth} → {latent prior}, {latent kernel}; {coupling}; {term}; {start}"
+
+# Functions show where they are in memory, which differs from process to process: a store would never find them again.
+_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 # A drawn sentence is tried on this many rows first. After 500 refusals in a row no more are drawn.
 _TRIED_ON, _MOST_REFUSED = 120, 500
@@ -138,7 +142,7 @@ def _candidate(method: Any, name: str | None = None) -> Candidate:
         raise TypeError(f"space must hold estimators or sentences, got {method!r}.")
     if isinstance(method, estimators.Sentence):
         method = estimators.GraphCoupling(**method)
-    name = name or " ".join(repr(method).split())
+    name = name or _ADDRESS.sub("", " ".join(repr(method).split()))
     return Candidate(name, method, {"method": name})
 
 
@@ -196,7 +200,7 @@ class _Texts:
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         key = float(value) if is_number else identity(value)
         if key not in self._of:
-            text = f"{value:.4g}" if isinstance(value, float) else str(value)
+            text = f"{value:.4g}" if isinstance(value, float) else _ADDRESS.sub("", str(value))
             if is_number and text in self._of.values():
                 text = repr(float(value))
             # Texts leave out parts of long values.

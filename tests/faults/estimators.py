@@ -173,6 +173,8 @@ FAULTS = [
     Fault("search: held-out rows are scored as a method left them", "searches/runs.py", "deepcopy(self.held_out)", "self.held_out", "test_search"),
     Fault("scorer: rows are scored as a pipeline left them", "metrics/_evaluate.py", "deepcopy(X)", "X", "test_comparison"),
     Fault("scores: a registered score writes", "metrics/_evaluate.py", "    view.flags.writeable = False\n", "", "test_scores"),
+    Fault("search: names hold addresses", "searches/space.py", '_ADDRESS.sub("", " ".join(repr(method).split()))', '" ".join(repr(method).split())', "test_search_draws"),
+    Fault("search: names of values hold addresses", "searches/space.py", '_ADDRESS.sub("", str(value))', "str(value)", "test_search_draws"),
     Fault("scorer: y is always looked at", "metrics/_evaluate.py", "score_each(X, Z, None, metric=self.metric)", "score_each(X, Z, y, metric=self.metric)",
           "test_comparison"),
     Fault("scverse: genes without a loading make NaN", "scverse.py", "components = np.nan_to_num(", "components = np.asarray(", "test_scverse"),
