@@ -210,6 +210,15 @@ def test_no_score_depends_on_the_unit_of_length(rng, scale):
                 assert score(scale * given, Z, **options) == pytest.approx(score(given, Z, **options), abs=1e-4)
 
 
+@pytest.mark.parametrize("unit", [0.1, 1 / 3, 7e-8])
+@pytest.mark.parametrize("p", [5, 30])
+def test_no_unit_breaks_a_tie(rng, p, unit):
+    X, Z = rng.integers(0, 3, size=(60, p)), rng.integers(0, 4, size=(60, 2))
+    wanted = [literal_neighborhoods(X * 1.0, Z * 1.0, K)[0] for K in range(1, 59)]
+    for scaled in (unit * X, sp.csr_array(unit * X)):
+        np.testing.assert_allclose(metrics.neighborhood_curves(scaled, unit * Z).preservation, wanted, atol=1e-12)
+
+
 def test_single_precision_points_are_ranked_in_double(rng):
     X, Z = (rng.normal(size=(60, q)).astype(np.float32) for q in (20, 2))
     found = metrics.neighborhood_curves(X, Z).preservation

@@ -49,13 +49,19 @@ def sq_dists_by_differences(points, others, block):
 
 @jit
 def _order(keys, order, spare_keys, spare_order, counts):
-    """Sort stably by radix; return the order, in `order` or `spare_order`."""
+    """Sort stably by radix; return the order, in `order` or `spare_order`.
+
+    Keys of double precision are rounded to all but their last digit, 42 bits, so that rounding breaks no tie.
+    """
     n = keys.size
     size = counts.size
     mask = np.uint64(size - 1)
+    first = _DIGIT if keys.itemsize == 8 else 0
+    half = np.uint64((1 << first) >> 1)
     for i in range(n):
         order[i] = i
-    for shift in range(0, 8 * keys.itemsize, _DIGIT):
+        keys[i] += half
+    for shift in range(first, 8 * keys.itemsize, _DIGIT):
         counts[:] = 0
         for i in range(n):
             counts[np.int64((np.uint64(keys[i]) >> np.uint64(shift)) & mask)] += 1

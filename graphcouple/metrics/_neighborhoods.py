@@ -206,7 +206,7 @@ def k_ary_preservation(
         R(K) = ((n − 1) Q(K) − K) / (n − 1 − K).
 
     Small K measures local structure, K = n/4 or n/2 global structure. The result is exact, and takes O(n) memory and
-    all cores. Of two points at the same distance, the point with the smaller index counts as nearer.
+    all cores. Of two points at the same distance, up to rounding, the point with the smaller index counts as nearer.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def trustworthiness(
     >>> import graphcouple as gc
     >>> X, y = gc.datasets.load("iris")
     >>> round(gc.metrics.trustworthiness(X, X[:, 2:], K=5), 3)
-    0.92
+    0.921
     """
     return _curve("trustworthiness", X, Z, K, metric, n_rows, random_state, n_jobs)
 
