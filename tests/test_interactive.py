@@ -58,11 +58,12 @@ def numbers(column):
 def test_the_page_holds_the_rows_and_asks_nothing_of_a_network(rng, tmp_path):
     Z, W = rng.normal(size=(2, 50, 3))
     y = np.array(["a", NASTY])[np.arange(50) % 2]
-    drawn = gc.plotting.interactive({"one": Z, "two": W}, y, hover={"size": Z[:, 0], "note": [NASTY] * 50}, title=NASTY)
+    far = {"one": Z, "two": W + 5e6}
+    drawn = gc.plotting.interactive(far, y, hover={"size": Z[:, 0], "note": [NASTY] * 50}, title=NASTY)
     data = columns(drawn)
     for k, points in enumerate((Z, W)):
-        np.testing.assert_allclose(numbers(data[f"x{k}"]), points[:, 0].astype(np.float32))
-        np.testing.assert_allclose(numbers(data[f"y{k}"]), points[:, 1].astype(np.float32))
+        found = np.column_stack([numbers(data[f"{side}{k}"]) for side in "xy"])
+        np.testing.assert_allclose(found, points[:, :2] - points[:, :2].mean(axis=0), atol=1e-6)
     assert data["hover 0"] == y.tolist()
     assert data["hover 1"][3] == f"{Z[3, 0]:.6g}"
     assert data["hover 2"] == [NASTY] * 50
@@ -96,7 +97,7 @@ def test_numbers_get_a_colour_bar_and_many_points_a_sample_that_says_so(rng):
     rows = numbers(columns(drawn)["row"])
     assert len(np.unique(rows)) == 100
     np.testing.assert_allclose(numbers(columns(drawn)["number"]), Z[rows, 0])
-    np.testing.assert_allclose(numbers(columns(drawn)["y0"]), Z[:, 0].argsort().argsort()[rows])
+    np.testing.assert_allclose(numbers(columns(drawn)["y0"]), Z[:, 0].argsort().argsort()[rows] - 249.5)
 
 
 def test_beyond_the_sample_the_density_counts_all_points(rng):
@@ -104,7 +105,7 @@ def test_beyond_the_sample_the_density_counts_all_points(rng):
     drawn = gc.plotting.interactive(Z, max_points=5)
     (image,) = sources_with("image", drawn)
     place = document(drawn)["ImageRGBA"][0]
-    assert [place[side]["value"] for side in ("x", "y", "dw", "dh")] == [0.0, 0.0, 4.0, 2.0]
+    np.testing.assert_allclose([place[side]["value"] for side in ("x", "y", "dw", "dh")], [-1.6, -0.2, 4.0, 2.0])
     opacity = numbers(image["image"][0]).reshape(500, 500) >> 24
     assert opacity[0, 0] > opacity[0, -1] > opacity[-1, -1] > 0
     assert np.count_nonzero(opacity) == 3

@@ -243,13 +243,15 @@ def _page(
     data |= {f"hover {k}": values for k, values in enumerate(texts.values())}
     if colors.numbers is not None:
         data["number"] = colors.numbers[rows]
-    for k, points in enumerate(maps.values()):
-        data[f"x{k}"], data[f"y{k}"] = points[rows, :2].astype(np.float32).T
+    # Single precision, which keeps the page small, would lose a map far from the origin.
+    centred = [points[:, :2] - points[:, :2].mean(axis=0) for points in maps.values()]
+    for k, points in enumerate(centred):
+        data[f"x{k}"], data[f"y{k}"] = points[rows].astype(np.float32).T
     source = ColumnDataSource(data)
     drawn = [_figure(source, k, name, list(texts), colors, len(rows)) for k, name in enumerate(maps)]
     if note:
-        for (plot, _), points in zip(drawn, maps.values(), strict=True):
-            _draw_density(plot, points[:, :2])
+        for (plot, _), points in zip(drawn, centred, strict=True):
+            _draw_density(plot, points)
     figures, layers = [figure for figure, _ in drawn], [of_figure for _, of_figure in drawn]
     status, search = Div(text="", width=110), TextInput(placeholder="search", width=170)
     search.js_on_change("value_input", CustomJS(args={"source": source}, code=_SEARCH))
