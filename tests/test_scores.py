@@ -230,6 +230,11 @@ D10 = distances(X10)
         (lambda: metrics.class_mean_disparity(X10, np.full((10, 2), 0.1), [0, 1] * 5), ValueError, "class means of Z"),
         (lambda: metrics.knn_accuracy(X10, ["a", None] * 5), ValueError, "missing labels"),
         (lambda: metrics.knn_accuracy(X10, ["a", 1] * 5), TypeError, "numbers or names"),
+        *(
+            (lambda y=y: metrics.knn_accuracy(X10, y), TypeError, "numbers or names, .*convert them to str")
+            for kind in ("M8[ns]", "M8[D]", "m8[ns]")
+            for y in (np.arange(10).astype(kind), list(np.arange(10).astype(kind)))
+        ),
         (lambda: metrics.knn_accuracy(X10, np.eye(10)), ValueError, "shape"),
         (lambda: metrics.evaluate(X10, X10, random_state=-1), ValueError, "random_state must be a seed"),
         (lambda: metrics.evaluate(X10, X10, n_jobs="2"), TypeError, "n_jobs must be an integer"),

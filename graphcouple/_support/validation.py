@@ -166,8 +166,10 @@ def check_labels(y: Any, n: int) -> NDArray[Any]:
     if labels.shape != (n,):
         count = f"{labels.size} labels" if labels.ndim == 1 else f"shape {labels.shape}"
         raise ValueError(f"y has {count}, but there are {n} points; give one label for each.")
-    if labels.dtype.kind not in "biufUS":
+    if labels.dtype.kind not in "biufUSmM":
         labels = _plain_labels(labels.tolist())
+    if labels.dtype.kind in "mM":
+        raise TypeError(f"y must hold either numbers or names, got {labels.dtype}; convert them to str.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y holds NaN or infinity; drop those points first.")
     return labels
