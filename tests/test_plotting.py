@@ -218,6 +218,8 @@ def test_preservation_is_drawn_over_k(rng):
     assert len(ax.collections) == 1
     assert [text.get_text().split()[0] for text in ax.get_legend().get_texts()] == ["all", "sample"]
     assert gc.plotting.plot_preservation(curves).get_legend() is None
+    numbered = gc.plotting.plot_preservation({0: curves}).get_legend()
+    assert [text.get_text().split()[0] for text in numbered.get_texts()] == ["0"]
     with pytest.raises(TypeError, match="a result of neighborhood_curves"):
         gc.plotting.plot_preservation(curves.preservation)
     with pytest.raises(ValueError, match="no curves"):

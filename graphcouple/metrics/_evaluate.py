@@ -231,7 +231,7 @@ def score_each(
     points, sizes, n_rows = check_scoring(X, y, K, n_rows)
     if not maps:
         raise ValueError("Z must name at least one embedding.")
-    maps = {name: as_map(Z, f"Z[{name!r}]" if name else "Z", points.shape[0]) for name, Z in maps.items()}
+    maps = {name: as_map(Z, "Z" if name == "" else f"Z[{name!r}]", points.shape[0]) for name, Z in maps.items()}
     relations = relate(
         points, list(maps.values()), metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs
     )

@@ -60,7 +60,7 @@ def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None 
             raise TypeError(f"{name or 'curves'} must be a result of neighborhood_curves, got {type(curve).__name__}.")
     ax = new_axes(ax, 7.5, 4.5)
     for c, (name, curve) in enumerate(by_name.items()):
-        text = label(f"{name}  (area {curve.area:.2f})") if name else ""
+        text = label(f"{name}  (area {curve.area:.2f})") if name != "" else ""
         # A line through a few values is hard to see without markers.
         marker = "o" if curve.K.size < 10 else ""
         ax.plot(curve.K, curve.preservation, label=text, marker=marker, **_line_style(c))
@@ -154,7 +154,7 @@ def plot_eigenvalues(
 def _finish(ax: Axes, x: str, y: str, names: Any, title: str | None) -> Axes:
     """Name the axes, list the lines beside the diagram if they have names, and add the title."""
     line_axes(ax, x, y)
-    if any(names):
+    if any(name != "" for name in names):
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     if title:
         ax.set_title(as_text(title))

@@ -177,6 +177,7 @@ FAULTS = [
     Fault("search: names of values hold addresses", "searches/space.py", '_ADDRESS.sub("", str(value))', "str(value)", "test_search_draws"),
     Fault("interactive: single precision far away", "plotting/_interactive.py", "points[:, :2] - points[:, :2].mean(axis=0) for", "points[:, :2] for", "test_interactive"),
     Fault("labels: dates are numbers", "_support/validation.py", 'if labels.dtype.kind in "mM":', "if False:", "test_scores"),
+    Fault("diagrams: 0 is no name", "plotting/_diagrams.py", 'if any(name != "" for name in names):', "if any(names):", "test_plotting"),
     Fault("scorer: y is always looked at", "metrics/_evaluate.py", "score_each(X, Z, None, metric=self.metric)", "score_each(X, Z, y, metric=self.metric)",
           "test_comparison"),
     Fault("scverse: genes without a loading make NaN", "scverse.py", "components = np.nan_to_num(", "components = np.asarray(", "test_scverse"),
