@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid
 import graphcouple as gc
 from graphcouple.estimators._parameters import documented
 from graphcouple.estimators._vocabulary import Word
+from graphcouple.laws.priors import as_prior
 
 PRESETS = {
     "SNE": gc.SNE(perplexity=8),
@@ -171,6 +172,22 @@ def test_an_observed_graph_under_prior_b_is_itself():
     for wrong, error in (("a graph", TypeError), (-np.eye(3, k=1), ValueError), (3 * np.eye(3, k=1), ValueError)):
         with pytest.raises(error, match="graph"):
             gc.Binary().around(wrong)
+
+
+@pytest.mark.parametrize("code", "BDES")
+@pytest.mark.parametrize("number", [True, False])
+def test_a_graph_is_the_mean_of_its_law_whatever_the_edge_prior(code, number, rng):
+    """The mean under D has rows of sum 1, under E the sum n, and under S both; the graph is symmetric."""
+    pi = rng.uniform(0.1, 2.0, size=(8, 8))
+    prior = type(as_prior(code))(edge_prior=3.0 if number else pi + pi.T)
+    graph = nx.to_numpy_array(nx.circulant_graph(8, [1, 3])) * 0.2
+    if code != "S":
+        graph *= (pi + pi.T) / 4.0
+    sums = {"D": graph.sum(axis=1, keepdims=True), "E": graph.sum() / 8, "S": 0.8}
+    np.testing.assert_allclose(prior.around(graph).mean().toarray(), graph / sums.get(code, 1.0), rtol=1e-9)
+    forbidding = type(prior)(edge_prior=nx.to_numpy_array(nx.cycle_graph(8)))
+    with pytest.raises(ValueError, match="edge_prior forbids edges of graph; drop"):
+        forbidding.around(graph)
 
 
 def test_what_a_latent_law_cannot_use_is_refused(iris):

@@ -206,16 +206,21 @@ class GraphPrior(ABC):
         Raises
         ------
         TypeError, ValueError
-            When `graph` is not a graph, or is not the mean of any law of this prior.
+            When `graph` is not a graph, has an edge that the edge prior forbids, or is not the mean of any law of this
+        prior.
         """
         support, weights = edges_of(as_csr(graph, name))
         if (weights < 0).any() or not np.isfinite(weights).all():
             raise ValueError(f"{name} must have finite edge weights of at least 0.")
         keep = weights > 0
-        return self._around(support.select(keep), weights[keep].astype(np.float64))
+        support, weights = support.select(keep), weights[keep].astype(np.float64)
+        if np.isneginf(self.log_favour(support)).any():
+            raise ValueError(f"edge_prior forbids edges of {name}; drop these edges, or raise their prior above 0.")
+        return self._around(support, weights)
 
     def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
-        return self.posterior_on(support, np.log(weights))
+        # The mean already holds what the edge prior did to it.
+        return self.posterior_class(support, np.log(weights))
 
     def thinned(self, natural_parameters: FloatArray, log_share: FloatArray) -> FloatArray:
         """Return the natural parameters given that every edge is kept, with the probability of keeping each."""
