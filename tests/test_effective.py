@@ -10,6 +10,7 @@ import graphcouple as gc
 from graphcouple import graphs
 from graphcouple._numba.sampling import alias_table
 from graphcouple.couplings import NoiseContrastiveCrossEntropy
+from graphcouple.couplings.fixed_map import noise_of
 from graphcouple.kernels import ScaledKernel
 from graphcouple.summation import Auto, Exact, ParticleMesh
 from graphcouple.summation.radials import KernelValue
@@ -59,6 +60,22 @@ def test_value_and_gradient(points, method, n_negative):
     assert value == pytest.approx(wanted, rel=1e-11)
     assert relative_error(gradient, numerical_gradient(objective.value, Z)) < 1e-6
     np.testing.assert_allclose(objective.gradient(Z), gradient, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.75, 1.5])
+def test_points_without_edges_repel_by_their_degree(points, exponent):
+    """As in the limit of light edges, the noise is 0 unless it is uniform; an empty graph has no repulsion."""
+    rng = np.random.default_rng(2)
+    mu = np.triu(rng.random((N, N)) * (rng.random((N, N)) < 0.2), 1)
+    mu[:5] = mu[:, :5] = 0.0
+    mu += mu.T
+    latent = gc.GraphModel(gc.Odds(gc.Student()), "B")
+    objective = gc.EffectiveCrossEntropy(gc.Binary().around(mu), latent, 5, noise_exponent=exponent)
+    wanted = literal_loss(mu, points[1], gc.Student(), 5, 1.0, exponent)
+    assert objective.value(points[1]) == pytest.approx(wanted, rel=1e-11)
+    np.testing.assert_array_equal(noise_of(np.array([0.0, 4.0]), -0.5, np.array([3.0, 1.0])), [3.0, 0.5])
+    empty = gc.EffectiveCrossEntropy(gc.Binary().around(0.0 * mu), latent, 5, noise_exponent=exponent)
+    assert empty.value(points[1]) == 0.0
 
 
 def test_uniform_noise_is_the_formula_of_the_mathematics(points):

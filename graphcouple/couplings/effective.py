@@ -47,7 +47,8 @@ class EffectiveCrossEntropy(PairCoupling):
     repulsion_strength : float, default=1.0
         γ; 7 in LargeVis.
     noise_exponent : float, default=0.0
-        The noise law is P_i ∝ d_i to this power: 0 in UMAP, ¾ in LargeVis.
+        The noise law is P_i ∝ d_i to this power: 0 in UMAP, ¾ in LargeVis. Points without edges have P_i = 0 if the
+        exponent is above 0, and count as points of degree 1 if it is negative.
     summation : str or Summation, default="auto"
         How sums over all pairs are computed.
     n_jobs : int or None, default=None
@@ -116,7 +117,7 @@ class EffectiveCrossEntropy(PairCoupling):
         self.among_copies = 0.5 * float(among_copies.sum())
         self.degrees += among_copies
         noise = noise_of(self.degrees, noise_exponent, weights)
-        self.noise: FloatArray = noise / noise.sum()
+        self.noise: FloatArray = noise / (noise.sum() or 1.0)
         strength = 0.5 * self.repulsion_strength * self.negative_sample_rate
         self.partition = ChargedPartition(self.kernel, self.degrees, self.noise, strength, self.summation, weights)
         self.energy.constant = self.among_copies * at_zero(radial)

@@ -260,7 +260,7 @@ class ChargedMap(FixedMap):
         weights: FloatArray | None = None,
     ) -> None:
         noise = noise_of(degrees, noise_exponent, weights)
-        self.noise_exponent, self.strength, self.total_noise = noise_exponent, strength, float(noise.sum())
+        self.noise_exponent, self.strength, self.total_noise = noise_exponent, strength, float(noise.sum()) or 1.0
         charges = np.stack([noise / self.total_noise, degrees])
         super().__init__(points, attraction, LogOnePlusKernel(kernel), charges, summation)
         self.kernel, self.weights = kernel, weights
@@ -272,7 +272,7 @@ class ChargedMap(FixedMap):
 
     def _repel(self, at: Any, mass: FloatArray, places: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         (noise_potential, degree_potential), (push, other) = at
-        noise = np.where(mass > 0, mass, 1.0) ** self.noise_exponent / self.total_noise
+        noise = noise_of(mass, self.noise_exponent) / self.total_noise
         repulsion = self.strength * (mass * noise_potential + noise * degree_potential)
         return repulsion, self.strength * (mass[:, None] * push + noise[:, None] * other)
 
@@ -304,7 +304,10 @@ class MatchedMap(FixedMap):
         return np.asarray(curved.sum(axis=1)).ravel()
 
 
-def noise_of(degrees: FloatArray, exponent: float, weights: FloatArray | None) -> FloatArray:
-    """Return how much each point repels, its degree to a power, summed over the points it stands for."""
+def noise_of(degrees: FloatArray, exponent: float, weights: FloatArray | None = None) -> FloatArray:
+    """Return how much each point repels, its degree to a power, summed over the points it stands for.
+
+    Under a negative exponent, points without edges repel like points of degree 1; the power would be infinite.
+    """
     w = np.ones(degrees.size) if weights is None else weights
-    return w * np.where(degrees > 0, degrees / w, 1.0) ** exponent
+    return w * np.where(degrees > 0, degrees / w, exponent < 0) ** exponent

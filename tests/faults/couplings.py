@@ -22,6 +22,8 @@ FAULTS = [
     Fault("stress: another norm's forces", "_numba/matching.py", "(abs(away) / distance) ** (norm - 1.0)", "(abs(away) / distance)", "test_stress"),
     Fault("reconstruction: k_x without the point's own row", "couplings/reconstruction.py", "gram = top - near[:, :, None] - near[:, None]", "gram = top - near[:, None]", "test_matching"),
     Fault("fields: bandwidths of the other end", "theory/field.py", "np.repeat(values, np.diff(graph.indptr))", "values[graph.indices]", "test_mrf"),
+    Fault("effective: points without edges have degree 1", "couplings/fixed_map.py", "np.where(degrees > 0, degrees / w, exponent < 0)",
+          "np.where(degrees > 0, degrees / w, 1.0)", "test_effective"),
     Fault("f of one's own: points of any size", "theory/finite_epsilon.py", "log_field(np.sqrt(epsilon) * means)", "log_field(means)", "test_mrf"),
     Fault("TriMap: the far point is pulled", "_numba/triplets.py", "gradient[part, k, a] += push", "gradient[part, k, a] -= push", "test_trimap"),
     Fault("TriMap: random triplets in any order", "couplings/triplets.py", "triplets[swap, 1:] = triplets[swap, :0:-1]", "pass", "test_trimap"),
