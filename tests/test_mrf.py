@@ -14,6 +14,7 @@ from graphcouple.theory.normalizers import _RadialLaw
 from tests.reference import distances, fast_and_nightly, literal_kernel
 from tests.reference import enumerate_graphs as literal_graphs
 
+GAUSSIAN = gc.GraphModel("gaussian", "D")
 TRIANGLE = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
 PATH4 = np.diag([1, 2, 1], 1)
 CYCLE4 = np.roll(np.eye(4, dtype=int), 1, axis=1)
@@ -295,6 +296,11 @@ def test_finite_epsilon_posterior_is_the_literal_product(rng):
     np.testing.assert_allclose(found.probabilities, wanted / wanted.sum(), rtol=1e-11)
 
 
+def test_the_posterior_at_a_finite_epsilon_is_of_one_model():
+    with pytest.raises(TypeError, match="model must be a GraphModel, got GraphMixture"):
+        gc.finite_epsilon_posterior(gc.GraphMixture([GAUSSIAN, GAUSSIAN]), np.eye(3), 1.0)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -314,6 +320,17 @@ def test_finite_epsilon_posterior_is_the_literal_product(rng):
         (lambda: gc.PairwiseMRF(gc.Gaussian()).sample_centred(TRIANGLE, 2, size=-1), "size"),
         (lambda: enumerate_graphs("B", 4), "2 to 3"),
         (lambda: gc.finite_epsilon_posterior(gc.GraphModel(gc.Gaussian(), "D"), np.ones((3, 1)), -1.0), "epsilon"),
+        (lambda: gc.finite_epsilon_posterior(GAUSSIAN, np.ones((3, 1)), np.inf), "epsilon must be a finite number"),
+        (
+            lambda: gc.finite_epsilon_posterior(gc.GraphModel("gaussian", "D", metric="precomputed"), TRIANGLE, 1.0),
+            "where",
+        ),
+        (lambda: gc.finite_epsilon_posterior(GAUSSIAN, np.eye(3), 1.0, covariance=-np.eye(3)), "positive definite"),
+        (
+            lambda: gc.finite_epsilon_posterior(GAUSSIAN, np.eye(3), 1.0, covariance=np.ones((3, 3))),
+            "positive definite",
+        ),
+        (lambda: gc.finite_epsilon_posterior(GAUSSIAN, np.eye(3), 1.0, covariance=np.eye(2)), "X has 3 columns"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):

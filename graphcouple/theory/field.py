@@ -188,7 +188,8 @@ class PairwiseMRF:
     component_indicators = staticmethod(component_indicators)
     split = staticmethod(split)
 
-    def _whiten(self, X: FloatArray) -> FloatArray:
+    def whiten(self, X: FloatArray) -> FloatArray:
+        """Return Σ^(−1/2) x for each point x, up to a rotation."""
         if self.covariance is None:
             return X
         if self.covariance.shape[0] != X.shape[1]:
@@ -205,7 +206,7 @@ class PairwiseMRF:
         """
         graph = _undirected(W) if self.bandwidths is None else _directed(W)
         edges, share = graph.tocoo(), 0.5 if self.bandwidths is None else 1.0
-        white = self._whiten(check_embedding(X, "X", edges.shape[0]).astype(np.float64))
+        white = self.whiten(check_embedding(X, "X", edges.shape[0]).astype(np.float64))
         sq_dist = ((white[edges.row] - white[edges.col]) ** 2).sum(axis=1)
         if self.bandwidths is not None:
             sq_dist /= np.square(self._per_node(graph, self.bandwidths))

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import PRIORS
-from graphcouple.neighbors import as_points
-from graphcouple.theory.field import component_indicators
+from graphcouple.neighbors import as_points, is_precomputed
+from graphcouple.theory.field import PairwiseMRF, component_indicators
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ def finite_epsilon_posterior(
     epsilon : float
         At least 0; 0 gives the limit.
     covariance : ndarray of shape (p, p), optional
-        Σ; the identity by default.
+        Σ, positive definite; the identity by default.
     theta : callable, optional
         ``theta(R)`` is the precision Θ, of shape (R, R), of the means of R components; the identity by default.
     log_field : callable, optional
@@ -106,8 +107,9 @@ def finite_epsilon_posterior(
 
     Raises
     ------
-    ValueError
-        When `epsilon` is negative, there are too many points, or the model thresholds its graph.
+    TypeError, ValueError
+        When `model` is no GraphModel, thresholds its graph or takes distances, `epsilon` is negative or infinite, there
+        are too many points, or `covariance` is not positive definite.
 
     Examples
     --------
@@ -122,26 +124,31 @@ def finite_epsilon_posterior(
     >>> tv[0] > tv[1] > tv[2]
     True
     """
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon must be at least 0, got {epsilon!r}.")
+    if not isinstance(model, GraphModel):
+        raise TypeError(f"model must be a GraphModel, got {type(model).__name__}.")
+    if not 0 <= epsilon < np.inf:
+        raise ValueError(f"epsilon must be a finite number of at least 0, got {epsilon!r}.")
+    if is_precomputed(model.metric):
+        raise ValueError("metric='precomputed' does not say where the points are; pass a model with another metric.")
     if model.symmetrize is not None:
         raise ValueError("the finite-epsilon posterior is a law of directed graphs; pass a model with symmetrize=None.")
     points = np.asarray(as_points(X), dtype=np.float64)
-    law = model.posterior(points)
+    law: Any = model.posterior(points)
     graphs, log_base = law.prior_class.enumerate(law.n_nodes)
     eta = np.full((law.n_nodes,) * 2, -np.inf)
     eta[law.support.rows, law.support.indices] = law.natural_parameters
     present = graphs > 0
     with np.errstate(invalid="ignore"):
         log_mass = log_base + np.where(present, graphs * eta, 0.0).sum(axis=(1, 2))
-    sigma = np.eye(points.shape[1]) if covariance is None else np.asarray(covariance, dtype=np.float64)
+    white = PairwiseMRF(model.kernel, covariance).whiten(points)
     for g, W in enumerate(graphs):
         if epsilon > 0:
-            means = component_indicators(W).T @ points
+            indicators = component_indicators(W)
             if log_field is not None:
-                log_mass[g] += log_field(np.sqrt(epsilon) * means)
+                log_mass[g] += log_field(np.sqrt(epsilon) * (indicators.T @ points))
                 continue
+            means = indicators.T @ white
             precision = np.eye(len(means)) if theta is None else np.asarray(theta(len(means)))
-            log_mass[g] -= 0.5 * epsilon * float(np.trace(np.linalg.solve(sigma, means.T @ precision @ means)))
+            log_mass[g] -= 0.5 * epsilon * float(np.trace(means.T @ precision @ means))
     mass = np.exp(log_mass - log_mass.max())
     return EnumeratedPosterior(graphs, mass / mass.sum())
