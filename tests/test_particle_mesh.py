@@ -6,7 +6,7 @@ import pytest
 import graphcouple as gc
 from graphcouple._numba.threads import over_blocks
 from graphcouple.kernels import ScaledKernel
-from graphcouple.summation import Exact, KernelValue, LogKernel, LogOnePlusKernel, ParticleMesh, as_summation
+from graphcouple.summation import BarnesHut, Exact, KernelValue, LogKernel, LogOnePlusKernel, ParticleMesh, as_summation
 
 from .reference import KERNELS, fast_and_nightly, relative_error
 
@@ -115,6 +115,16 @@ def test_refuses_what_it_cannot_do(Z):
     with pytest.raises(ValueError, match="spacing"):
         ParticleMesh(spacing=0.0)
     assert isinstance(as_summation("particle_mesh", 2), ParticleMesh)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float16])
+def test_points_of_any_type_are_summed_in_double_precision(dtype):
+    Z = np.random.default_rng(0).integers(-100, 100, size=(300, 2)).astype(dtype)
+    for summation in (ParticleMesh(), BarnesHut(), Exact()):
+        for found, wanted in zip(
+            *(summation.potential(each, KernelValue(gc.Student())) for each in (Z, Z.astype(float))), strict=True
+        ):
+            np.testing.assert_array_equal(found, wanted)
 
 
 def test_near_pairs_in_single_precision():

@@ -73,6 +73,8 @@ class BarnesHut(Summation):
             raise ValueError(
                 f"summation='barnes_hut' is for two or three dimensions, but the embedding has {n_dims}; use {remedy}."
             )
+        # Cells in half precision would overflow, and so would differences of short integers.
+        Z = np.asarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)
         low, high = Z.min(axis=0), Z.max(axis=0)
         widest = float((high - low).max())
         scale = (2**LEVELS - 1) / widest if widest > 0 else 0.0

@@ -151,7 +151,8 @@ class ParticleMesh(SummationOfSets):
                 f"summation='particle_mesh' is for one or two dimensions, but the embedding has {n_dims}; "
                 "use 'barnes_hut' or 'exact'."
             )
-        points = np.ascontiguousarray(Z)
+        # Grids of integers, or in half precision, would round places.
+        points: FloatArray = np.ascontiguousarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)
         c = np.ascontiguousarray(charges, dtype=np.float64)
         low, high = bounds(points)
         if (low == high).all():

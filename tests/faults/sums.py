@@ -87,6 +87,8 @@ FAULTS = [
           "weight[r] = size * repelling.slope(sq_dist[r])", "test_effective"),
     Fault("projection: mean of components", "_numba/components.py", "sums[c, k] /= counts[c]", "sums[c, k] /= counts[0]",
           "test_components test_ccpca"),
+    Fault("mesh: grids of integers", "summation/particle_mesh.py", "np.ascontiguousarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)",
+          "np.ascontiguousarray(Z)", "test_particle_mesh"),
     Fault("metrics: rounding breaks ties", "_numba/ranks.py", "first = _DIGIT if keys.itemsize == 8 else 0", "first = 0", "test_metrics"),
     Fault("metrics: ties are cut, not rounded", "_numba/ranks.py", "np.uint64((1 << first) >> 1)", "np.uint64(0)", "test_metrics"),
     Fault("metrics: K-ary preservation", "_numba/ranks.py", "shared[rho] += 1", "shared[rho - 1] += 1", "test_metrics test_scores"),
