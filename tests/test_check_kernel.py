@@ -107,7 +107,16 @@ class Named(gc.Kernel):
         return -1.0 + 0.0 * sq_dist
 
 
+class Steep(gc.Kernel):
+    def log(self, sq_dist):
+        return -np.sqrt(sq_dist)
+
+    def grad_log(self, sq_dist):
+        return -0.5 / np.sqrt(sq_dist)
+
+
 FAULTS = {
+    "slope at 0": (dataclass(frozen=True)(Steep)(), "Steep.grad_log is -inf at distance 0"),
     "derivative in d": (dataclass(frozen=True)(InD)(), "divide it by 2 d"),
     "wrong derivative": (dataclass(frozen=True)(Wrong)(), "not the derivative of log in the squared distance"),
     "dtype": (dataclass(frozen=True)(Single)(), "must keep the precision"),

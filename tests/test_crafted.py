@@ -186,7 +186,7 @@ class NanAtZero(gc.Kernel):
 
 
 def test_kernels_are_numbers_at_distance_zero():
-    with pytest.raises(ValueError, match="NaN at distance 0"):
+    with pytest.raises(ValueError, match="nan at distance 0"):
         gc.check_kernel(NanAtZero())
 
 

@@ -170,9 +170,10 @@ def _check_arrays(kernel: Kernel) -> None:
                 )
             with np.errstate(all="ignore"):
                 at_zero = np.asarray(getattr(kernel, method)(np.zeros(1, dtype=dtype)))
-            if np.isnan(at_zero).any():
+            # Forces are slopes times differences, which are 0 there; kernels themselves may be infinite.
+            if np.isnan(at_zero).any() or (method == "grad_log" and np.isinf(at_zero).any()):
                 raise ValueError(
-                    f"{_name(kernel)}.{method} is NaN at distance 0, where copies of a point are: use "
+                    f"{_name(kernel)}.{method} is {at_zero[0]} at distance 0, where copies of a point are: use "
                     "np.maximum(sq_dist, 1e-30) where it divides by the distance."
                 )
             if np.isnan(values).any():
