@@ -209,8 +209,9 @@ def test_wrong_arguments(blobs):
             gc.laws.communities(posterior, n_groups)
     with pytest.raises(TypeError, match="posterior must be the law of a graph"):
         gc.laws.communities("D")
-    with pytest.raises(TypeError, match="a mixture has several edge priors"):
-        gc.laws.CommunityLaw(gc.GraphMixture([LAW, LAW]))
+    for laws in ([LAW, LAW], [LAW]):
+        with pytest.raises(TypeError, match="a mixture has several edge priors"):
+            gc.laws.CommunityLaw(gc.GraphMixture(laws))
     with pytest.raises(ValueError, match="edges_per_node"):
         gc.laws.communities(posterior, edges_per_node=0)
     with pytest.raises(TypeError, match="law must be a GraphModel"):

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 from scipy.spatial.distance import cdist
 
 import graphcouple as gc
-from graphcouple.components import component_law, weak_components
+from graphcouple.components import component_law, sampled_pca, weak_components
 
 from .reference import enumerated_law, fast_and_nightly, pairs
 
@@ -216,5 +216,11 @@ def test_a_report_needs_the_points_for_their_dimension(rng):
     with pytest.raises(ValueError, match="does not say the dimension of the points"):
         gc.degeneracy_report(law, distances)
     assert gc.degeneracy_report(law.posterior(distances), X, n_samples=5).n_features == 4
+    by_class, y = gc.GraphModel("gaussian", "D", gc.Perplexity(5), target_weight=0.9), np.arange(30) % 2
+    report = gc.degeneracy_report(by_class, X, n_samples=5, y=y)
+    again = gc.degeneracy_report(by_class.posterior(X, y=y), X, n_samples=5, y=y)
+    np.testing.assert_array_equal(report.n_components, again.n_components)
+    listed, plain = (sampled_pca(each, law.posterior(distances), 2, n_samples=5)[1] for each in (X.tolist(), X))
+    np.testing.assert_array_equal(listed.embedding, plain.embedding)
     with pytest.raises(ValueError, match="pairs must hold row numbers"):
         gc.degeneracy_report(law.posterior(distances), X, n_samples=5, pairs=[(0.9, 1.7)])

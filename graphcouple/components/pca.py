@@ -201,7 +201,7 @@ def sampled_pca(
     >>> bool(pca.relative_error <= 0.02)
     True
     """
-    rng = np.random.RandomState(0) if rng is None else rng
+    X, rng = as_points(X), np.random.RandomState(0) if rng is None else rng
     seed = int(rng.randint(np.iinfo(np.int32).max))
     goal = _FIRST_ROUND if n_samples == "auto" else int(n_samples)
     labels = np.empty((0, posterior.n_nodes), dtype=np.int32)

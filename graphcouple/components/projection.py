@@ -80,6 +80,7 @@ def sample_components(
     Parameters
     ----------
     posterior : RandomGraph
+        The copies of a point with a sample weight are one node, and so in one component.
     n_samples : int
     seed : int, default=0
         At least 0.

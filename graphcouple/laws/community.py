@@ -25,6 +25,7 @@ from graphcouple.graphs import FloatArray, IntArray, Support, largest_of_rows
 from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.derived import DerivedConditioned, DerivedLaw
 from graphcouple.laws.given import GraphLaw, NewEdges
+from graphcouple.laws.mixture import GraphMixture
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.laws.priors.posterior import GraphPosterior
 
@@ -373,7 +374,7 @@ class CommunityLaw(DerivedLaw):
         if not is_word("n_groups", self.n_groups, "auto", "an integer"):
             check_integer("n_groups", self.n_groups, 1)
         super().__post_init__()
-        if len(self.parts) > 1:
+        if len(self.parts) > 1 or isinstance(self.law, GraphMixture):
             raise TypeError(f"law must be one GraphModel, because a mixture has several edge priors, got {self.law}.")
 
     def __str__(self) -> str:

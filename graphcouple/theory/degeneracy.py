@@ -147,7 +147,7 @@ def degeneracy_report(
     pairs : sequence of (int, int), optional
         Pairs of points to report the co-membership of.
     y : array of shape (n_samples,), optional
-        Labels, for the co-membership within and across classes.
+        Labels, for the co-membership within and across classes, and for a model with a `target_weight`.
     rng : numpy.random.Generator, int or None, default=0
 
     Returns
@@ -180,7 +180,7 @@ def degeneracy_report(
                 "distances, and the points as X."
             )
         kernels = model_or_posterior.kernels
-        posterior: RandomGraph = model_or_posterior.posterior(X)
+        posterior: RandomGraph = model_or_posterior.posterior(X, y=y if model_or_posterior.uses_classes else None)
         kernel = kernels[0] if len(kernels) == 1 else None
     elif isinstance(model_or_posterior, RandomGraph):
         posterior, kernel = model_or_posterior, None

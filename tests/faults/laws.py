@@ -198,6 +198,8 @@ FAULTS = [
           "if False:", "test_mixtures"),
     Fault("diffused: walks of new points are cut", "laws/diffused.py", "n if longest >= n - 1 else self", "self", "test_diffusion"),
     Fault("check_kernel: infinite slopes at 0", "kernels/check.py", 'method == "grad_log" and np.isinf(at_zero).any()', "False", "test_check_kernel"),
+    Fault("finite epsilon: the covariance", "theory/finite_epsilon.py", "means = indicators.T @ white", "means = indicators.T @ points", "test_mrf"),
+    Fault("degeneracy: a model without its classes", "theory/degeneracy.py", "y=y if model_or_posterior.uses_classes else None", "y=None", "test_components"),
     Fault("around: the edge prior twice", "laws/priors/base.py", "return self.posterior_class(support, np.log(weights))",
           "return self.posterior_on(support, np.log(weights))", "test_sentences"),
     Fault("around: forbidden edges", "laws/priors/base.py", "if np.isneginf(self.log_favour(support)).any():", "if False:", "test_sentences"),
