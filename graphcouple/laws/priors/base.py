@@ -207,7 +207,7 @@ class GraphPrior(ABC):
         ------
         TypeError, ValueError
             When `graph` is not a graph, has an edge that the edge prior forbids, or is not the mean of any law of this
-        prior.
+            prior.
         """
         support, weights = edges_of(as_csr(graph, name))
         if (weights < 0).any() or not np.isfinite(weights).all():
