@@ -166,6 +166,14 @@ def test_few_points(n):
     assert np.isfinite(fitted.embedding_).all()
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("seed", range(3))
+def test_the_only_law_of_three_points_is_found_without_a_division_by_zero(seed):
+    points = np.random.default_rng(seed).normal(size=(3, 4))
+    method = gc.SNEkhorn(perplexity=1.5, max_iter=15, random_state=0).fit(points)
+    np.testing.assert_allclose(method.posterior_.mean(), (1.0 - np.eye(3)) / 2.0, atol=1e-8)
+
+
 def test_graphs_that_are_no_mean_are_refused():
     rng = np.random.default_rng(0)
     mean = DoublyStochastic().posterior(np.log(rng.random((8, 8)) ** 2 + 0.1) * (tie := np.ones((8, 8))) + tie).mean()

@@ -60,7 +60,10 @@ def balance(
             u = u / np.sqrt(sums)
             product = times(u)
             continue
-        step, _ = cg(_curvature(times, u, sums), 1.0 - sums, rtol=min(0.1, worst), maxiter=_MOST_OF_STEP)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            step, _ = cg(_curvature(times, u, sums), 1.0 - sums, rtol=min(0.1, worst), maxiter=_MOST_OF_STEP)
+        if not np.isfinite(step).all():
+            break
         u = u * np.exp(np.clip(step, -_LONGEST_STEP, _LONGEST_STEP))
         product = times(u)
     return u, u * product
