@@ -210,7 +210,7 @@ def test_wrong_arguments(blobs):
     with pytest.raises(TypeError, match="posterior must be the law of a graph"):
         gc.laws.communities("D")
     for laws in ([LAW, LAW], [LAW]):
-        with pytest.raises(TypeError, match="a mixture has several edge priors"):
+        with pytest.raises(TypeError, match="of one GraphModel, not of a GraphMixture"):
             gc.laws.CommunityLaw(gc.GraphMixture(laws))
     with pytest.raises(ValueError, match="edges_per_node"):
         gc.laws.communities(posterior, edges_per_node=0)

@@ -51,6 +51,10 @@ def test_a_method_that_writes_to_its_input_changes_neither_the_data_nor_the_othe
     )
     wanted, found = gc.compare(copies, before).table, gc.compare(writes, X).table
     np.testing.assert_array_equal(found.drop(columns="seconds"), wanted.drop(columns="seconds"))
+    X.flags.writeable = False
+    compared = gc.compare({"own": FunctionTransformer(lambda Y: Y[:, :2] + np.shares_memory(X, Y))}, X)
+    np.testing.assert_array_equal(compared.embeddings["own", 0], X[:, :2] + 1.0)
+    X.flags.writeable = True
     scorer = gc.metrics.scorer("trustworthiness")
     assert scorer(writes["scaled"].fit(X.copy()), X) == scorer(copies["scaled"].fit(before), before)
     np.testing.assert_array_equal(X, before)

@@ -11,6 +11,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import KNeighborsTransformer
 from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from sklearn.utils.metaestimators import available_if
 
 import graphcouple as gc
 from graphcouple.spectral import principal_components
@@ -216,6 +217,16 @@ def test_pickles_and_clones(name, X):
 def test_output_can_be_pandas(X):
     frame = _preset("TSNE").set_output(transform="pandas").fit_transform(X)
     assert list(frame.columns) == ["tsne0", "tsne1"]
+
+
+def test_a_subclass_may_offer_a_method_under_a_condition():
+    class Mine(gc.PrecisionCoupling):
+        @available_if(lambda self: True)
+        def transform(self, X):
+            return super().transform(X)
+
+    X = np.random.default_rng(0).normal(size=(10, 3))
+    assert np.array_equal(Mine().fit(X).transform(X), gc.PrecisionCoupling().fit(X).transform(X))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple import estimators
+from graphcouple.estimators.run_control import fingerprint
 from graphcouple.optimize import snapshots
 
 X, y = gc.datasets.load("iris")
@@ -146,8 +148,9 @@ def test_a_checkpoint_leaves_the_random_numbers_of_later_fits_as_they_are(make, 
     paths[2].unlink()
     assert np.array_equal(maps(paths, resume=True), expected)
     np.random.seed(3)
-    method = make(init="random", max_iter=5, checkpoint=tmp_path / "run")
-    assert np.array_equal([method.fit_transform(X) for _ in range(3)], expected)
+    method = make(init="random", max_iter=5)
+    runs = [method.set_params(checkpoint=tmp_path / f"run {k}").fit(X, resume=True).embedding_ for k in range(3)]
+    assert np.array_equal(runs, expected)
     before = np.random.get_state()[1].copy()
     assert np.array_equal(method.fit(X, resume=True).embedding_, expected[2])
     assert np.array_equal(np.random.get_state()[1], before)
@@ -209,7 +212,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 
 CODE = """
 import numba, numpy as np, graphcouple as gc
-from graphcouple.estimators.run_control import _fingerprint
+from graphcouple.estimators.run_control import fingerprint
 
 WIDTH = {width}
 
@@ -227,7 +230,7 @@ def made(shift):
     return lambda u, v: WIDTH * apart(u, v).{sum}() + shift
 
 compiled = numba.njit(lambda u, v: np.abs(u - v).{sum}())
-PRINTS = [_fingerprint(value) for value in (made({shift}), compiled, [Own(), gc.TSNE(metric=compiled)])]
+PRINTS = [fingerprint(value) for value in (made({shift}), compiled, [Own(), gc.TSNE(metric=compiled)])]
 """
 
 
@@ -247,6 +250,29 @@ def test_metrics_and_kernels_are_known_by_what_they_do_in_every_process():
     # Sets have another order in each process.
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=300)
     assert ast.literal_eval(done.stdout) == usual
+
+
+CALLS = 0
+
+
+def test_a_metric_that_counts_and_remembers_its_calls_is_the_same_metric():
+    seen = {}
+
+    def remembering(u, v):
+        global CALLS
+        CALLS += 1
+        return seen.setdefault((u.tobytes(), v.tobytes()), float(abs(u - v).sum()))
+
+    def weighted(weights):
+        return lambda u, v: float((np.asarray(weights) * abs(u - v)).sum())
+
+    before = fingerprint(remembering)
+    remembering(X[0], X[1])
+    assert (CALLS, fingerprint(remembering)) == (1, before)
+    assert fingerprint(weighted((1.0, 2.0))) == fingerprint(weighted((1.0, 2.0))) != fingerprint(weighted((1.0, 3.0)))
+    steps = [type("Own", (gc.MomentumGains,), {"push": push, "__module__": __name__}) for push in (1.0, 1.0, 2.0)]
+    first, same, other = map(fingerprint, steps)
+    assert first == same != other
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -325,11 +351,19 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path):
     assert np.array_equal(gc.TSNE(**options, **kept).fit(X, resume=True).embedding_, expected)
 
 
+@dataclass(frozen=True)
+class Staged(gc.MomentumGains):
+    """An optimizer with a schedule that its constructor does not take."""
+
+    later: gc.Exaggeration = field(default=gc.Exaggeration(4.0), init=False)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "optimizer",
     [
         gc.MomentumGains(),
+        Staged(),
         gc.LBFGS(exaggeration=gc.Exaggeration(12.0, 50)),
         gc.MiniBatches(40, descent=gc.MomentumGains(), random_state=0),
     ],

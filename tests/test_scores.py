@@ -268,7 +268,7 @@ def test_a_registered_score_that_fails_is_named(rng):
 def test_a_registered_score_replaces_no_other_and_changes_no_array(rng):
     with pytest.raises(ValueError, match=r"'R\(10\)' is a score of evaluate; register yours under another name"):
         gc.metrics.register("R(10)")
-    for name in ("seconds", "stability", "half stability", "held out spread"):
+    for name in ("seconds", "stability", "half stability", "rows", "front", "R ±", "held out spread"):
         with pytest.raises(ValueError, match=f"'{name}' is a column of compare and search; register your score under"):
             gc.metrics.register(name)
     X, Z = rng.normal(size=(20, 3)), rng.normal(size=(20, 2))

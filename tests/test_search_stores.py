@@ -8,6 +8,9 @@ import sys
 import numpy as np
 import pytest
 from scipy.stats import norm, randint, rv_histogram, uniform
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import graphcouple as gc
 from graphcouple.searches import RandomMap, halving
@@ -74,9 +77,12 @@ def test_a_store_of_other_arrays_is_refused(tmp_path):
 
     lists = [[method(prior)] for prior in priors]
     pairs = [(method(priors[0]), {"input__prior": [prior]}) for prior in priors]
-    for k, (first, other) in enumerate((lists, pairs)):
+    functions = [[make_pipeline(FunctionTransformer(lambda X, p=p: X**p), PCA(2))] for p in (1, 3)]
+    for k, (first, other) in enumerate((lists, pairs, functions)):
         run(first, tmp_path / str(k))
+        lines = (tmp_path / str(k)).read_text()
         run(first, tmp_path / str(k))
+        assert (tmp_path / str(k)).read_text() == lines
         with pytest.raises(ValueError, match="another search: space differs"):
             run(other, tmp_path / str(k))
 

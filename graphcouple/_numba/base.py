@@ -44,12 +44,12 @@ class Formula:
         return ()
 
 
-def global_names(code: types.CodeType) -> tuple[str, ...]:
-    """Return the names of globals and builtins that the code reads; attributes are not among them."""
-    names = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+def global_names(code: types.CodeType, steps: tuple[str, ...] = ("LOAD_GLOBAL", "LOAD_NAME")) -> tuple[str, ...]:
+    """Return the names of globals and builtins that the code reads, or of other steps; attributes are left out."""
+    names = {step.argval for step in dis.get_instructions(code) if step.opname in steps}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names.update(global_names(constant))
+            names.update(global_names(constant, steps))
     return tuple(sorted(names))
 
 

@@ -51,7 +51,7 @@ def sq_dists_by_differences(points, others, block):
 def _order(keys, order, spare_keys, spare_order, counts):
     """Sort stably by radix; return the order, in `order` or `spare_order`.
 
-    Keys of double precision are rounded to all but their last digit, 42 bits, so that rounding breaks no tie.
+    Keys of double precision are rounded to all but their last digit, 42 bits, so that rounding seldom breaks a tie.
     """
     n = keys.size
     size = counts.size

@@ -213,6 +213,13 @@ def seeded_clone(estimator: Any, rng: np.random.RandomState) -> Any:
     return copy
 
 
+def own_copy(X: Any) -> Any:
+    """Return a copy of data that a method could write to; others, as files that are mapped to be read, are returned."""
+    if isinstance(X, np.ndarray):
+        return X.copy() if X.flags.writeable else X
+    return X.copy() if hasattr(X, "tocsr") or hasattr(X, "iloc") else X
+
+
 def changed(thing: Any, **attributes: Any) -> Any:
     """Return a shallow copy with other values of some attributes."""
     other = copy.copy(thing)

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import inspect
 import textwrap
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from sklearn import config_context
@@ -94,8 +95,9 @@ else:
 
         def __init_subclass__(cls, **options: Any) -> None:
             # Only the frame that scikit-learn puts around a result is the user's choice.
-            for name in {"fit", "transform", "update"} & set(vars(cls)):
-                setattr(cls, name, _of_arrays(vars(cls)[name]))
+            for name in ("fit", "transform", "update"):
+                if isinstance(method := vars(cls).get(name), FunctionType):
+                    setattr(cls, name, _of_arrays(method))
             super().__init_subclass__(**options)
             for name, method in list(vars(cls).items()):
                 if name.startswith("set_") and name.endswith("_request"):

@@ -80,12 +80,17 @@ def snapshots_of(
         # The state that the run began with is in the file.
         parameters.pop("random_state", None)
     run = {"class": type(estimator).__name__, "version of graphcouple": __version__}
-    run |= {name: _fingerprint(value) for name, value in {**parameters, **data}.items()}
-    snapshots = Snapshots(estimator.checkpoint, run, {"rng": copy.deepcopy(rng)}, resume)
-    # The caller's own generator draws, so that later fits differ; a run that continues leaves it where it was to end.
-    # NumPy's global generator is never set.
-    rng = copy.deepcopy(rng) if resume and rng is check_random_state(None) else rng
-    rng.set_state(snapshots.kept["rng"].get_state())
+    run |= {name: fingerprint(value) for name, value in {**parameters, **data}.items()}
+    begun = copy.deepcopy(rng)
+    snapshots = Snapshots(estimator.checkpoint, run, {"rng": begun}, resume)
+    # The caller's own generator draws, so that later fits differ.
+    if (first := snapshots.kept["rng"]) is begun:
+        return snapshots, rng
+    if rng is check_random_state(None):
+        # NumPy's global generator is not set back.
+        return snapshots, copy.deepcopy(first)
+    # A run that continues leaves the generator where it was to end.
+    rng.set_state(first.get_state())
     return snapshots, rng
 
 
@@ -101,7 +106,8 @@ class _Hasher(NumpyHasher):
         elif isinstance(value, type) and _is_own(value):
             # Properties and static methods hold a function.
             parts = {name: getattr(each, "fget", getattr(each, "__func__", each)) for name, each in vars(value).items()}
-            state = [value.__bases__, {name: each for name, each in parts.items() if isinstance(each, FunctionType)}]
+            kept = {name: each for name, each in parts.items() if isinstance(each, FunctionType) or _is_fixed(each)}
+            state = [value.__bases__, kept]
         else:
             return NotImplemented
         # A state may lead back to its function: it is hashed when the function is known.
@@ -109,16 +115,28 @@ class _Hasher(NumpyHasher):
 
 
 def _content(function: FunctionType) -> list[Any]:
-    """Return the code of a function and the values that it refers to: others of its module by content, too."""
-    read = {name: function.__globals__.get(name) for name in global_names(function.__code__)}
+    """Return the code of a function, and the constants and functions of its module that it reads.
+
+    Names that the function sets, and containers that it may fill, differ from call to call.
+    """
+    code = function.__code__
+    read = {name: function.__globals__.get(name) for name in global_names(code)}
+    read |= {name: cell.cell_contents for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
+    changing = global_names(code, ("STORE_GLOBAL", "STORE_DEREF"))
     values = {
         name: value
         for name, value in read.items()
-        if isinstance(value, (Number, str, np.ndarray))
-        or (callable(value) and getattr(value, "__module__", None) == function.__module__)
+        if name not in changing
+        and (_is_fixed(value) or (callable(value) and getattr(value, "__module__", None) == function.__module__))
     }
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    return [list(bytecode_parts(function.__code__)), function.__defaults__, function.__kwdefaults__, cells, values]
+    return [list(bytecode_parts(code)), function.__defaults__, function.__kwdefaults__, values]
+
+
+def _is_fixed(value: Any) -> bool:
+    """Return whether a value is a constant, or a tuple of constants."""
+    return isinstance(value, (Number, str, bytes, np.ndarray)) or (
+        isinstance(value, tuple) and all(map(_is_fixed, value))
+    )
 
 
 def _is_own(kind: type) -> bool:
@@ -127,7 +145,8 @@ def _is_own(kind: type) -> bool:
     return not own and any(bases)
 
 
-def _fingerprint(value: Any) -> str:
+def fingerprint(value: Any) -> str:
+    """Return a text that equal values share, in every process, and others do not."""
     try:
         return str(_Hasher().hash(value))
     except Exception:
@@ -161,6 +180,8 @@ def _unexaggerated(optimizer: Any) -> Any:
     changes: dict[str, Any] = {}
     for field in fields(optimizer) if is_dataclass(optimizer) else ():
         part = getattr(optimizer, field.name)
+        if not field.init:
+            continue
         if isinstance(part, Exaggeration):
             changes[field.name] = NO_EXAGGERATION
         elif isinstance(part, Optimizer | Descent):

@@ -173,8 +173,8 @@ def _check_arrays(kernel: Kernel) -> None:
             # Forces are slopes times differences, which are 0 there; kernels themselves may be infinite.
             if np.isnan(at_zero).any() or (method == "grad_log" and np.isinf(at_zero).any()):
                 raise ValueError(
-                    f"{_name(kernel)}.{method} is {at_zero[0]} at distance 0, where copies of a point are: use "
-                    "np.maximum(sq_dist, 1e-30) where it divides by the distance."
+                    f"{_name(kernel)}.{method} is {at_zero[0]} at distance 0, so copies of a point would have forces "
+                    "that are NaN: use np.maximum(sq_dist, 1e-30) where it divides by the distance."
                 )
             if np.isnan(values).any():
                 at = float(_RELATIVE_DISTANCES[int(np.argmax(np.isnan(values)))])

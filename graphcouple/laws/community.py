@@ -374,8 +374,13 @@ class CommunityLaw(DerivedLaw):
         if not is_word("n_groups", self.n_groups, "auto", "an integer"):
             check_integer("n_groups", self.n_groups, 1)
         super().__post_init__()
-        if len(self.parts) > 1 or isinstance(self.law, GraphMixture):
-            raise TypeError(f"law must be one GraphModel, because a mixture has several edge priors, got {self.law}.")
+        inner: Any = self.law
+        while isinstance(inner, DerivedLaw):
+            inner = inner.law
+        if isinstance(inner, GraphMixture):
+            raise TypeError(
+                f"law must be of one GraphModel, not of a GraphMixture, got {inner!r}; pass one of its laws."
+            )
 
     def __str__(self) -> str:
         return f"{self.law}, {self.n_groups} communities"

@@ -124,7 +124,7 @@ def _by_products(points: FloatArray) -> Distances:
 def orders_of(distances: FloatArray, own: NDArray[np.bool_] | tuple[Any, ...]) -> NDArray[np.int32]:
     """Return the columns of each row from near to far, ties by column number, the entries selected by `own` last.
 
-    In double precision, distances that differ by less than 2e-13 of their size are ties.
+    In double precision, distances that differ by less than 2e-13 of their size are ties, but for one in a thousand.
     """
     from graphcouple._numba.ranks import order_rows
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._support.registry import Registry
-from graphcouple._support.validation import check_integer, is_word, warn
+from graphcouple._support.validation import check_integer, is_word, own_copy, warn
 from graphcouple.metrics._classes import check_classes, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import Coinciding, correlation_of, triplets_of
 from graphcouple.metrics._neighborhoods import check_sizes, curves_of
@@ -40,7 +40,7 @@ BUILT_IN = (
 """The scores of `evaluate`, without the sizes in parentheses."""
 
 # Columns that `compare` and `search` put beside the scores.
-_BESIDE = ("seconds", "stability", "half stability")
+_BESIDE = ("seconds", "stability", "half stability", "rows", "seeds", "front", "warnings")
 
 SCORES: Registry[Score] = Registry("score", "a function of X, Z and y")
 """Registered scores, which `evaluate` adds to the built-in ones."""
@@ -66,7 +66,7 @@ def register(name: str) -> Callable[[Score], Score]:
     """
     if str(name).partition("(")[0] in BUILT_IN:
         raise ValueError(f"{name!r} is a score of evaluate; register yours under another name.")
-    if name in _BESIDE or str(name).startswith("held out "):
+    if name in _BESIDE or str(name).startswith("held out ") or str(name).endswith(" ±"):
         raise ValueError(f"{name!r} is a column of compare and search; register your score under another name.")
     return SCORES.register(name)
 
@@ -195,7 +195,7 @@ class scorer:
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         """Return the score of the output of `transform` for `X`; only scores of classes use `y`."""
         # A pipeline may write to its input.
-        Z = {"": estimator.transform(deepcopy(X))}
+        Z = {"": estimator.transform(own_copy(X))}
         scores = score_each(X, Z, None, metric=self.metric)[""]
         # Only scores of classes use y; for others, y need not hold classes.
         if self._find(scores) is None and y is not None:
@@ -252,7 +252,9 @@ def score_each(
 def _registered(name: str, points: Any, embedding: Any, y: Any) -> float | None:
     # A score that changes its arguments would change the user's arrays.
     try:
-        value = SCORES[name](*map(_read_only, (points, embedding, y)))
+        value = SCORES[name](
+            _read_only(points), _read_only(embedding), _read_only(y) if isinstance(y, np.ndarray) else deepcopy(y)
+        )
         return None if value is None else float(value)
     except (TypeError, ValueError) as error:
         if type(error) not in (TypeError, ValueError):

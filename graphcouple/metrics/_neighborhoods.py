@@ -206,7 +206,8 @@ def k_ary_preservation(
         R(K) = ((n − 1) Q(K) − K) / (n − 1 − K).
 
     Small K measures local structure, K = n/4 or n/2 global structure. The result is exact, and takes O(n) memory and
-    all cores. Of two points at the same distance, up to rounding, the point with the smaller index counts as nearer.
+    all cores. Of two points at the same distance, the point with the smaller index counts as nearer; rounding seldom
+    breaks a tie.
 
     Parameters
     ----------

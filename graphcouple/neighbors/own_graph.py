@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import config_context
 
-from graphcouple._support.validation import check_sparse, warn
+from graphcouple._support.validation import check_sparse, seeded_clone, warn
 from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, index_dtype
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import Distances, Euclidean, nearest_edges, squares_of
@@ -208,9 +208,8 @@ class OwnNeighbors(ForgottenNeighbors):
             Neighbours of each point; None for the transformer's own number.
         metric_params : dict, optional
         """
-        from sklearn.base import clone
-
-        finder = clone(transformer)
+        # Laws have no generator, so a search without a seed has a fixed one.
+        finder = seeded_clone(transformer, np.random.RandomState(0))
         if n_neighbors is not None:
             finder.set_params(n_neighbors=n_neighbors)
         # Scikit-learn refuses to put sparse matrices into frames.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from copy import deepcopy
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from graphcouple._support.validation import check_integer, warn
+from graphcouple._support.validation import check_integer, own_copy, warn
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics import seed_stability
@@ -158,7 +158,7 @@ def compare(
         for seed in range(seeds if _random_names(method) else 1):
             estimator = with_seed(method, seed)
             # A method may write to its input, which is not to change the other methods and the scores.
-            own = deepcopy(X)
+            own = own_copy(X)
             start = time.perf_counter()
             try:
                 if fit is None:
@@ -171,6 +171,7 @@ def compare(
             except Exception as error:
                 # A failed method loses its row, with the maps of its earlier seeds; the other rows stay.
                 failures[name] = error
+                clear_frames(error.__traceback__)
                 for earlier in range(seed):
                     del maps[name, earlier], seconds[name, earlier]
                 break

@@ -7,7 +7,6 @@ import json
 import time
 import warnings
 from collections.abc import Mapping
-from copy import deepcopy
 from numbers import Number
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,16 @@ from typing import Any
 import joblib
 import numpy as np
 
+from graphcouple._support.validation import own_copy
 from graphcouple.estimators import CouplingEstimator
+from graphcouple.estimators.run_control import fingerprint
 from graphcouple.estimators.wrapper import WithTerm
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphModel
 from graphcouple.metrics import evaluate, seed_stability
 from graphcouple.neighbors import is_precomputed, nearest_neighbors
 from graphcouple.searches.comparison import fitted_map, with_seed
-from graphcouple.searches.space import Candidate, identity
+from graphcouple.searches.space import Candidate
 
 # Number of neighbours that laws share; a law that needs more searches by itself.
 _SHARED = 100
@@ -215,7 +216,7 @@ class Runner:
     def fitted(self, candidate: Candidate, seed: int = 0) -> Any:
         """Return the candidate's estimator, fitted to all rows, and add its map to `maps`."""
         method = self._made(candidate, seed)
-        self.maps[candidate.name, seed] = fitted_map(method, deepcopy(self.X), **self._neighbors_for(method, self.X))
+        self.maps[candidate.name, seed] = fitted_map(method, own_copy(self.X), **self._neighbors_for(method, self.X))
         return method
 
     def _neighbors_for(self, method: Any, X: Any) -> dict[str, Any]:
@@ -249,7 +250,7 @@ class Runner:
         scores = dict(evaluate(X, Z, y, **options))
         if self.held_out is not None and X.shape[0] == self.X.shape[0] and seed == 0 and hasattr(method, "transform"):
             try:
-                placed = method.transform(deepcopy(self.held_out))
+                placed = method.transform(own_copy(self.held_out))
                 held = dict(evaluate(self.held_out, placed, **options))
             except Exception:
                 # Not every method places new points.
@@ -291,10 +292,8 @@ def _described(value: Any) -> str:
         return str({str(key): _described(each) for key, each in value.items()})
     if isinstance(value, (list, tuple)):
         return str([_described(each) for each in value])
-    if callable(value) and hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
     # Texts of estimators and laws leave arrays out, so two methods may have the same text.
-    return repr(value) if value is None or isinstance(value, (Number, str)) else identity(value)
+    return repr(value) if value is None or isinstance(value, (Number, str)) else fingerprint(value)
 
 
 def _described_distribution(value: Any) -> str:
@@ -302,7 +301,7 @@ def _described_distribution(value: Any) -> str:
         return f"{_described_distribution(value.dist)}{_described(value.args)}{_described(value.kwds)}"
     # The state of the random numbers, which a distribution holds too, differs from one call to the next.
     numbers = {name: each for name, each in sorted(vars(value).items()) if "random" not in name and not callable(each)}
-    return f"{type(value).__qualname__}{identity(numbers)}"
+    return f"{type(value).__qualname__}{fingerprint(numbers)}"
 
 
 def _plain_of(method: Any) -> Any:

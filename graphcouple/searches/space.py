@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
-import pickle
 import re
 import warnings
 from collections import Counter
@@ -13,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, Self
 
-import joblib
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
@@ -22,6 +20,7 @@ from graphcouple import estimators
 from graphcouple._support.registry import METHODS
 from graphcouple.couplings import GlobalTerm
 from graphcouple.couplings.recipes import COUPLINGS
+from graphcouple.estimators.run_control import fingerprint
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import STARTS
 from graphcouple.kernels import Exponential, Gaussian, Kernel, Odds
@@ -198,7 +197,7 @@ class _Texts:
     def of(self, value: Any) -> str:
         """Return a text that no other value has."""
         is_number = isinstance(value, Real) and not isinstance(value, bool)
-        key = float(value) if is_number else identity(value)
+        key = float(value) if is_number else fingerprint(value)
         if key not in self._of:
             text = f"{value:.4g}" if isinstance(value, float) else _ADDRESS.sub("", str(value))
             if is_number and text in self._of.values():
@@ -211,15 +210,6 @@ class _Texts:
                 unlike = f"{text} ({count})"
             self._of[key] = unlike
         return self._of[key]
-
-
-def identity(value: Any) -> str:
-    """Return a text that equal values share and others do not."""
-    try:
-        return str(joblib.hash(value))
-    except (pickle.PicklingError, AttributeError, TypeError):
-        # A function without a name, which no file can hold.
-        return repr(value)
 
 
 def _each_once(draws: Draws, draw: Callable[[], Candidate], is_feasible: Callable[[Any], bool]) -> Iterator[Candidate]:

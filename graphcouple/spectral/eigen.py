@@ -123,7 +123,7 @@ def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10)
         values, vectors = np.linalg.eigh(dense)
         return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
 
-    by_factors = partial(_invert, operator.matrix, k, null_vector, bound)
+    by_factors = cache(partial(_invert, operator.matrix, k, null_vector, bound))
     by_lanczos = partial(_smallest_by_lanczos, operator, k, null_vector)
     width = separator(operator.pattern)
     if width > _THIN:
@@ -235,8 +235,9 @@ def _roughly(operator: Any, n: int, k: int, ncv: int) -> tuple[FloatArray, Float
     return values, vectors
 
 
-# Residuals to which an eigenpair that iteration missed is sought, and found.
-_SOUGHT, _MISSED = 1e-6, 1e-9
+# Residuals to which an eigenpair that iteration missed is sought, in two steps, and found. Rough eigenvectors, as of
+# starts, are not sought.
+_SOUGHT, _MISSED, _OF_STARTS = (1e-2, 1e-6), 1e-9, 1e-5
 
 # A residual this small, relative to the eigenvalue, is rounding error. ARPACK's own limit, 1.1e-16, is never reached
 # where eigenvalues coincide.
@@ -280,6 +281,8 @@ def complete_lanczos(
     from scipy.sparse.linalg import ArpackError, LinearOperator
 
     values, vectors = lanczos(operator, k, start, tol, **options)
+    if tol > _OF_STARTS:
+        return values, vectors
     tol, size, image, rng = max(tol, _MISSED), float(np.abs(values).max()), None, np.random.default_rng(1)
     for _ in range(k):
         V = vectors
@@ -291,11 +294,14 @@ def complete_lanczos(
         rest = LinearOperator((start.size, start.size), matvec=deflated, dtype=np.float64)
         try:
             # The part of a start in an eigenspace is the vector that was found there, so each search has its own start.
-            largest, vector = lanczos(rest, 1, rng.normal(size=start.size), max(tol, _SOUGHT), maxiter=100)
+            vector: FloatArray = rng.normal(size=(start.size, 1))
+            for sought in _SOUGHT:
+                largest, vector = lanczos(rest, 1, vector[:, 0], max(tol, sought), maxiter=100)
+                if largest[0] + sought * size < values.min():
+                    break
             if not largest[0] - values.min() > 10.0 * tol * size:
                 break
-            if tol < _SOUGHT:
-                vector = lanczos(rest, 1, vector[:, 0], tol, maxiter=100)[1]
+            vector = lanczos(rest, 1, vector[:, 0], tol, maxiter=100)[1]
         except ArpackError:
             break
         if image is None:

@@ -214,8 +214,13 @@ class GraphPrior(ABC):
             raise ValueError(f"{name} must have finite edge weights of at least 0.")
         keep = weights > 0
         support, weights = support.select(keep), weights[keep].astype(np.float64)
-        if np.isneginf(self.log_favour(support)).any():
-            raise ValueError(f"edge_prior forbids edges of {name}; drop these edges, or raise their prior above 0.")
+        forbidden = np.flatnonzero(np.isneginf(np.broadcast_to(self.log_favour(support), weights.shape)))
+        if forbidden.size:
+            at = forbidden[0]
+            raise ValueError(
+                f"edge_prior of {type(self).__name__} forbids {forbidden.size} edges of {name}, the first from "
+                f"{support.rows[at]} to {support.indices[at]}; drop these edges, or raise their prior above 0."
+            )
         return self._around(support, weights)
 
     def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
