@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 
 import graphcouple as gc
 from graphcouple.graphs import Support, off_diagonal
-from graphcouple.neighbors import InvertedFile, as_points, distances_of, graph_distances, nearest_neighbors
+from graphcouple.neighbors import InvertedFile, as_points, distances_of, nearest_neighbors
 from graphcouple.neighbors.neighbor_graph import suits
 
 K = 20
@@ -281,7 +281,7 @@ def test_edges_have_the_distances_of_truth_values(metric, rng):
     X[:, 0] = 1.0
     pairs = Support.all_pairs(40)
     wanted = off_diagonal(cdist(X != 0, X != 0, metric)) ** 2
-    np.testing.assert_allclose(graph_distances(X, pairs, metric), wanted)
+    np.testing.assert_allclose(distances_of(X, metric).of_edges(pairs), wanted)
 
 
 def test_bray_curtis_distances_of_negative_entries_are_those_of_scipy(rng):
@@ -290,7 +290,7 @@ def test_bray_curtis_distances_of_negative_entries_are_those_of_scipy(rng):
     wanted = cdist(X, X, "braycurtis")
     np.fill_diagonal(wanted, np.inf)
     np.testing.assert_allclose(np.sort(sq_dist.reshape(100, 5)), np.sort(wanted, axis=1)[:, :5] ** 2)
-    np.testing.assert_allclose(graph_distances(X, support, "braycurtis"), sq_dist)
+    np.testing.assert_allclose(distances_of(X, "braycurtis").of_edges(support), sq_dist)
 
 
 def test_laws_of_a_mixture_share_a_search_only_if_their_distances_are_the_same():
@@ -375,11 +375,6 @@ def test_constant_columns_count_nothing_in_standardized_distances(rng):
     wanted = cdist(X[:, :3], X[:, :3], "seuclidean", V=X[:, :3].var(axis=0, ddof=1)) ** 2
     np.testing.assert_allclose(sq_dist, wanted[support.rows, support.indices])
     np.testing.assert_allclose(np.sort(sq_dist.reshape(40, 5)), np.sort(wanted, axis=1)[:, 1:6])
-
-
-def test_edges_beyond_the_points_are_refused():
-    with pytest.raises(ValueError, match="support has node 3, but X has 3 rows"):
-        graph_distances(np.eye(3), Support.all_pairs(4))
 
 
 def test_arguments_that_pynndescent_lacks_are_searched_exactly():

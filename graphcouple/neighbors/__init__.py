@@ -10,7 +10,7 @@ from graphcouple.neighbors.own_graph import OwnNeighbors, remembered_distances
 from graphcouple.neighbors.points import as_points, near_origin
 from graphcouple.neighbors.precomputed import is_precomputed
 from graphcouple.neighbors.projection import product_of_rows
-from graphcouple.neighbors.search import all_pairs, graph_distances, nearest_neighbors, neighbors_among
+from graphcouple.neighbors.search import all_pairs, nearest_neighbors, neighbors_among
 from graphcouple.neighbors.transformer import NeighborsTransformer
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "as_points",
     "coordinates_of",
     "distances_of",
-    "graph_distances",
     "is_precomputed",
     "mean_sq_distances_to_groups",
     "merge",

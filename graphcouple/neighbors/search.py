@@ -82,21 +82,6 @@ def nearest_neighbors(
     return _distances(X, metric).nearest(n_neighbors, n_jobs, search)
 
 
-def graph_distances(X: Any, support: Support, metric: str = "euclidean", n_jobs: int | None = None) -> FloatArray:
-    """Return the squared distances of the edges of a given support.
-
-    Raises
-    ------
-    ValueError
-        When the edges are not between rows of `X`, or a precomputed sparse graph lacks one of them.
-    """
-    distances = _distances(X, metric)
-    largest = max(support.n_nodes - 1, int(support.indices.max(initial=0)))
-    if largest >= distances.n_points:
-        raise ValueError(f"support has node {largest}, but X has {distances.n_points} rows.")
-    return distances.of_edges(support, n_jobs)
-
-
 def neighbors_among(
     X_new: Any, X: Any, n_neighbors: int | None, metric: str = "euclidean", n_jobs: int | None = None
 ) -> tuple[Support, FloatArray]:

@@ -15,6 +15,7 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
+from graphcouple.optimize.monitor import check_finite
 from graphcouple.optimize.rays import level_exponent, sets_a_size
 from graphcouple.optimize.stiffness import inverse_stiffness
 from graphcouple.optimize.two_loops import newton_direction
@@ -177,7 +178,7 @@ class LBFGS(Optimizer):
     def _step(self, objective: Objective, weight: float, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         if weight != state.weight:
             loss, gradient = _evaluate(objective, state.Z, state.careful)
-            _check_finite(gradient, iteration)
+            check_finite(iteration, gradient)
             ends = weight == 1.0 < state.weight
             state = state._replace(gradient=gradient, weight=weight, loss=loss, compared=None, message="")
             state = _resized(objective, state) if ends else state
@@ -225,7 +226,7 @@ class LBFGS(Optimizer):
             if trial is not None:
                 return self._accepted(state, trial, pairs)
         if not any_finite:
-            _check_finite(np.nan, iteration)
+            check_finite(iteration, np.nan)
         return state._replace(pairs=(), message="no lower loss along the search direction")
 
     def _accepted(self, state: LBFGSState, trial: _Trial, pairs: Any) -> LBFGSState:
@@ -251,14 +252,6 @@ def _evaluate(objective: Objective, Z: FloatArray, with_loss: bool) -> tuple[flo
         return np.nan, (objective.gradient(Z) / n).astype(Z.dtype, copy=False)
     loss, gradient = objective.value_and_grad(Z)
     return loss / n, (gradient / n).astype(Z.dtype, copy=False)
-
-
-def _check_finite(gradient: Any, iteration: int) -> None:
-    if not np.isfinite(gradient).all():
-        raise FloatingPointError(
-            f"the loss or gradient is no longer finite at iteration {iteration}: start from a smaller embedding, lower "
-            "the weights of terms, or check the kernel with graphcouple.check_kernel."
-        )
 
 
 def _compared(objective: Objective, state: LBFGSState) -> LBFGSState:

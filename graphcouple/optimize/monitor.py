@@ -65,8 +65,9 @@ def check_finite(iteration: int, *values: Any) -> None:
     """Raise `FloatingPointError`, which names the iteration, unless all values are finite."""
     if not all(np.isfinite(value).all() for value in values):
         raise FloatingPointError(
-            f"the loss, gradient or embedding is no longer finite at iteration {iteration}: lower learning_rate or "
-            "early_exaggeration, or start from a smaller embedding."
+            f"the loss, gradient or embedding is no longer finite at iteration {iteration}: lower learning_rate, "
+            "early_exaggeration or the weights of terms, start from a smaller embedding, or check the kernel with "
+            "graphcouple.check_kernel."
         )
 
 
