@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.neighbors import kneighbors_graph
+from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 
 import graphcouple as gc
 from graphcouple.laws.priors import as_prior
@@ -98,6 +98,35 @@ def test_one_search_serves_all_laws(n_neighbors):
         assert (full(alone) == full(part)).all()
     expected = sum(w * full(part) for w, part in zip(mixture.weights, mixture.laws, strict=True))
     assert np.allclose(full(mixture), expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("blocks", [[], [gc.Block([0], lambda u, v: float(abs(u - v).sum()))]])
+def test_laws_whose_metrics_print_alike_keep_their_own_distances(blocks):
+    X, weights = points(40, 1200), np.ones((2, 1200))
+    weights[0, 3:600] = weights[1, 600:1197] = 0.0
+    weighted = [gc.Block(slice(None), "minkowski", metric_params={"p": 2, "w": w}) for w in weights]
+    laws = [gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), metric=gc.Blocks([w, *blocks])) for w in weighted]
+    expected = np.mean([full(law.posterior(X)) for law in laws], axis=0)
+    assert np.allclose(full(gc.GraphMixture(laws).posterior(X)), expected, atol=1e-15)
+
+
+def test_laws_of_one_search_of_their_own_and_light_points():
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10), 30, search=KNeighborsTransformer())
+    X, light = points(40), np.full(40, 0.5)
+    alone, both = (full(each.posterior(X, sample_weight=light)) for each in (law, gc.GraphMixture([law, law])))
+    assert np.allclose(alone, both, atol=1e-15)
+
+
+class Remembering:
+    def __call__(self, u, v):
+        self.last = u
+        return float(abs(u - v).sum())
+
+
+def test_a_metric_that_remembers_its_calls_is_one_metric():
+    X, laws = points(20), [gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), metric=Remembering())] * 2
+    plain = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), metric="manhattan").posterior(X)
+    assert np.allclose(full(gc.GraphMixture(laws).posterior(X)), full(plain), atol=1e-12)
 
 
 def test_a_cross_entropy_of_a_mixture_is_the_mean_of_its_parts():

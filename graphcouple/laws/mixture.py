@@ -103,20 +103,23 @@ class GraphMixture(GraphLaw):
             raise ValueError(
                 f"neighbors have distances of one metric, but the laws have {len(metrics)}; leave neighbors out."
             )
-        distances = {law.distance_key: law.distances(X, neighbors) for law in self.laws}
+        # Calls may change a metric, and `within` the number of neighbors.
+        keys = [law.distance_key for law in self.laws]
+        distances = {key: law.distances(X, neighbors) for key, law in zip(keys, self.laws, strict=True)}
         total = None if sample_weight is None else float(check_weights(sample_weight, X.shape[0]).sum())
-        laws = tuple(law.within(distances[law.distance_key].n_points, total) for law in self.laws)
-        _share_searches(laws, distances)
-        parts = [law.given_distances(distances[law.distance_key], sample_weight, y) for law in laws]
+        laws = tuple(law.within(distances[key].n_points, total) for key, law in zip(keys, self.laws, strict=True))
+        _share_searches(keys, laws, distances)
+        parts = [law.given_distances(distances[key], sample_weight, y) for key, law in zip(keys, laws, strict=True)]
         return _ConditionedMixture(dataclasses.replace(self, laws=laws), list(distances.values()), parts)
 
     def recall(self, remembered: dict[str, Any]) -> _ConditionedMixture:
         """Return the mixture given its points, from the state that `ConditionedLaw.remembered` returned."""
         parts = [law.recall(part) for law, part in zip(self.laws, remembered["parts"], strict=True)]
-        distances = {law.distance_key: part.distances for law, part in zip(self.laws, parts, strict=True)}
-        _share_searches([part.model for part in parts], distances)
-        for law, part in zip(self.laws, parts, strict=True):
-            part.distances = distances[law.distance_key]
+        keys = [law.distance_key for law in self.laws]
+        distances = {key: part.distances for key, part in zip(keys, parts, strict=True)}
+        _share_searches(keys, [part.model for part in parts], distances)
+        for key, part in zip(keys, parts, strict=True):
+            part.distances = distances[key]
         return _ConditionedMixture(self, list(distances.values()), parts)
 
 
@@ -165,11 +168,11 @@ class _ConditionedMixture(ConditionedLaw):
         return dataclasses.replace(parts[0], support=support, means=total.data, coincident=coincident)
 
 
-def _share_searches(laws: Sequence[GraphModel], distances: dict[str, Distances]) -> None:
+def _share_searches(keys: Sequence[str], laws: Sequence[GraphModel], distances: dict[str, Distances]) -> None:
     """Let laws with the same distances share one search, for the largest number of neighbours among them."""
     for key, own in distances.items():
         if own.searched:
-            counts = [law.neighbors_among(own.n_points) for law in laws if law.distance_key == key]
+            counts = [law.neighbors_among(own.n_points) for k, law in zip(keys, laws, strict=True) if k == key]
             distances[key] = _SharedSearch(own, max((k for k in counts if k is not None), default=0))
 
 

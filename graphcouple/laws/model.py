@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import joblib
 import numpy as np
 
 from graphcouple._support.validation import check_fraction, check_integer, is_word
@@ -239,7 +241,13 @@ class GraphModel(GraphLaw):
     def distance_key(self) -> str:
         """A key that laws with the same distances share."""
         search = (self.search, self.n_neighbors) if self.finds else None
-        return repr((self.metric, _arguments(self.metric_params), search))
+        parts = (self.metric, _arguments(self.metric_params), search)
+        try:
+            return str(joblib.hash(parts))
+        except Exception:
+            # What cannot be pickled, such as a lambda, prints its address. Long arrays would print their ends only.
+            with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+                return repr(parts)
 
     def given_distances(self, distances: Distances, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
         """Return the law given the distances between its points, their weights and classes."""
