@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 from dataclasses import dataclass, field
 
@@ -445,6 +446,27 @@ def test_options_of_a_run_stand_alone_or_together():
         gc.TSNE(run=gc.RunOptions(n_starts=0)).fit(X)
     with pytest.raises(ValueError, match="'run' parameter of TSNE must be"):
         gc.TSNE(run={"n_starts": 2}).fit(X)
+
+
+class Watching:
+    """A callback that cannot be copied, and stops a run."""
+
+    def __init__(self):
+        self.seen, self.lock = [], threading.Lock()
+
+    def __call__(self, iteration, loss, Z):
+        with self.lock:
+            self.seen.append(iteration)
+        return iteration >= 20
+
+
+@pytest.mark.parametrize("wrap", [clone, gc.HierarchicalCoupling, lambda plain: gc.TSNE(init=plain, max_iter=10)])
+def test_copies_of_a_method_report_to_the_users_callback_and_have_their_own_sums(wrap):
+    watch, summation = Watching(), gc.summation.ParticleMesh()
+    plain = gc.TSNE(perplexity=5, max_iter=40, random_state=0, callback=watch, summation=summation)
+    wrap(plain).fit(X)
+    assert watch.seen == [0, 10, 20]
+    assert clone(plain).summation is not summation
 
 
 def test_no_constructor_has_more_than_26_parameters():

@@ -55,6 +55,10 @@ class RunOptions:
         changed = (f"{field.name}={value!r}" for field, value in values if not same(value, field.default))
         return f"RunOptions({', '.join(changed)})"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> RunOptions:
+        """Return a copy with the same callback: clones, as wrappers fit them, report to the user's own."""
+        return replace(self, summation=copy.deepcopy(self.summation, memo))
+
 
 def same(value: Any, default: Any) -> bool:
     """Return whether a value is the default, without comparing arrays."""

@@ -125,6 +125,8 @@ FAULTS = [
           "test_run_control"),
     Fault("checkpoint: kernels by name", "estimators/run_control.py", "elif isinstance(value, type) and _is_own(value):", "elif False:",
           "test_run_control"),
+    Fault("run options: copies have their own callback", "estimators/run_control.py", "return replace(self, summation=copy.deepcopy(self.summation, memo))",
+          "return replace(self, **copy.deepcopy(vars(self), memo))", "test_run_control"),
     Fault("checkpoint: sets in any order", "_numba/base.py", "sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant",
           "constant", "test_run_control"),
     Fault("warm start: exaggerated again", "estimators/run_control.py", "early_exaggeration=1.0)", "early_exaggeration=4.0)",
