@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -184,6 +185,36 @@ class Sloped(gc.Kernel):
     scope["SLOPE"] = 3.0
     with pytest.raises(TypeError, match="Sloped reads the global 'SLOPE', which has changed"):
         objective.value(Z)
+
+
+def _wide(width, **read):
+    """Return a kernel whose width is this text, and which reads these globals."""
+    source = f"""
+@dataclass(frozen=True)
+class Wide(gc.Kernel):
+    def log(self, sq_dist):
+        return -sq_dist / {width}
+    def grad_log(self, sq_dist):
+        return -1.0 / {width} + 0.0 * sq_dist
+"""
+    scope = {"dataclass": dataclass, "gc": gc, "__name__": "notebook", **read}
+    exec(source, scope)
+    return scope["Wide"]
+
+
+def test_constants_of_modules_are_compiled_apart_and_their_change_is_told(rng):
+    Z = rng.normal(size=(30, 2))
+    for width in (2.0, 8.0):
+        settings = ModuleType("settings")
+        settings.lengths = ModuleType("settings.lengths")
+        settings.lengths.WIDTH = width
+        kernel = _wide("settings.lengths.WIDTH", settings=settings)()
+        found = Exact().potential(Z, KernelValue(kernel))[0]
+        wanted = Exact().potential(np.sqrt(2.0 / width) * Z, KernelValue(gc.Gaussian()))[0]
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    settings.lengths.WIDTH = 3.0
+    with pytest.raises(TypeError, match="Wide reads the global 'WIDTH', which has changed"):
+        Exact().potential(Z, KernelValue(kernel))
 
 
 def test_a_kernel_that_is_not_a_frozen_dataclass_says_so(rng):

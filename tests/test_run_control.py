@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import types
 import warnings
 from dataclasses import dataclass, field
 
@@ -271,6 +272,18 @@ def test_a_metric_that_counts_and_remembers_its_calls_is_the_same_metric():
     remembering(X[0], X[1])
     assert (CALLS, fingerprint(remembering)) == (1, before)
     assert fingerprint(weighted((1.0, 2.0))) == fingerprint(weighted((1.0, 2.0))) != fingerprint(weighted((1.0, 3.0)))
+    settings = types.ModuleType("settings")
+    settings.WIDTH, settings.calls = 1.0, 0
+
+    def of_settings(u, v):
+        settings.calls += 1
+        return float(abs(u - v).sum() * settings.WIDTH)
+
+    before = fingerprint(of_settings)
+    of_settings(X[0], X[1])
+    assert fingerprint(of_settings) == before
+    settings.WIDTH = 2.0
+    assert fingerprint(of_settings) != before
     steps = [type("Own", (gc.MomentumGains,), {"push": push, "__module__": __name__}) for push in (1.0, 1.0, 2.0)]
     first, same, other = map(fingerprint, steps)
     assert first == same != other

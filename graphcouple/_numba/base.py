@@ -34,6 +34,9 @@ FORMULA_METHODS = (
 TWO_NUMBER_METHODS = ("cost", "grad_cost")
 """The methods that take two numbers."""
 
+# numba compiles their functions by name, and their constants do not change.
+_KNOWN_MODULES = frozenset({"numpy", "math", "numba"})
+
 
 class Formula:
     """Base class of functions that a compiled loop may evaluate at a squared distance."""
@@ -53,21 +56,42 @@ def global_names(code: types.CodeType, steps: tuple[str, ...] = ("LOAD_GLOBAL", 
     return tuple(sorted(names))
 
 
+def reads(function: types.FunctionType) -> Iterator[tuple[dict[str, Any], str, Any]]:
+    """Yield what a function reads: globals, closed-over values and attributes of modules; namespace, name and value."""
+    code = function.__code__
+    # Of a name such as config.WIDTH, the code holds the parts.
+    attributes = global_names(code, ("LOAD_ATTR", "LOAD_METHOD"))
+    closed = dict(zip(code.co_freevars, (cell.cell_contents for cell in function.__closure__ or ()), strict=True))
+    spaces = [(function.__globals__, global_names(code)), (closed, code.co_freevars)]
+    for namespace, names in spaces:
+        for name in names:
+            if name not in namespace:
+                continue
+            value = namespace[name]
+            yield namespace, name, value
+            is_new = isinstance(value, types.ModuleType) and all(vars(value) is not seen for seen, _ in spaces)
+            if is_new and value.__name__.partition(".")[0] not in _KNOWN_MODULES:
+                spaces.append((vars(value), attributes))
+
+
+def formula_methods(cls: type) -> dict[str, types.FunctionType]:
+    """Return the methods of a class that compiled loops may call, by name."""
+    methods = ((name, getattr(cls, name, None)) for name in FORMULA_METHODS + TWO_NUMBER_METHODS)
+    return {name: method for name, method in methods if isinstance(method, types.FunctionType)}
+
+
 def own_globals(cls: type) -> tuple[tuple[dict[str, Any], str, Any], ...]:
-    """Return the globals that formulas from outside the package read: namespace, name and present value."""
-    methods = (getattr(cls, name, None) for name in FORMULA_METHODS + TWO_NUMBER_METHODS)
-    waiting, visited, read = [method for method in methods if isinstance(method, types.FunctionType)], set(), []
+    """Return what formulas from outside the package read; see `reads`."""
+    waiting, visited, read = list(formula_methods(cls).values()), set(), []
     while waiting:
         function = waiting.pop()
-        namespace = function.__globals__
-        if function in visited or str(namespace.get("__name__")).partition(".")[0] == "graphcouple":
+        if function in visited or str(function.__globals__.get("__name__")).partition(".")[0] == "graphcouple":
             continue
         visited.add(function)
-        for name in global_names(function.__code__):
-            if name in namespace:
-                read.append((namespace, name, namespace[name]))
-                helper = getattr(namespace[name], "py_func", namespace[name])
-                waiting += [helper] if isinstance(helper, types.FunctionType) else []
+        for namespace, name, value in reads(function):
+            read.append((namespace, name, value))
+            helper = getattr(value, "py_func", value)
+            waiting += [helper] if isinstance(helper, types.FunctionType) else []
     return tuple(read)
 
 
@@ -76,13 +100,9 @@ def _code_parts(function: types.FunctionType, visited_ids: set[int]) -> Iterator
         return
     visited_ids.add(id(function))
     yield from bytecode_parts(function.__code__)
-    for name in global_names(function.__code__):
-        if name in function.__globals__:
-            yield f"{name}="
-            yield from _value_parts(function.__globals__[name], visited_ids)
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+    for _, name, value in reads(function):
         yield f"{name}="
-        yield from _value_parts(cell.cell_contents, visited_ids)
+        yield from _value_parts(value, visited_ids)
     for value in (*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())):
         yield from _value_parts(value, visited_ids)
 
@@ -123,12 +143,10 @@ def has_recursive_helper(cls: type) -> bool:
     def recurs(function: types.FunctionType, above: tuple[types.FunctionType, ...]) -> bool:
         if function in above:
             return True
-        values = (function.__globals__.get(name) for name in global_names(function.__code__))
-        helpers = (getattr(value, "py_func", value) for value in values)
+        helpers = (getattr(value, "py_func", value) for _, _, value in reads(function))
         return any(recurs(value, (*above, function)) for value in helpers if isinstance(value, types.FunctionType))
 
-    methods = (getattr(cls, name, None) for name in FORMULA_METHODS + TWO_NUMBER_METHODS)
-    return any(recurs(method, ()) for method in methods if isinstance(method, types.FunctionType))
+    return any(recurs(method, ()) for method in formula_methods(cls).values())
 
 
 def formula_digest(cls: type) -> str:
@@ -138,10 +156,8 @@ def formula_digest(cls: type) -> str:
     numba's disk cache.
     """
     digest = hashlib.sha256(cls.__qualname__.encode())
-    for name in FORMULA_METHODS + TWO_NUMBER_METHODS:
-        method = getattr(cls, name, None)
-        if isinstance(method, types.FunctionType):
-            digest.update(name.encode())
-            for part in _code_parts(method, set()):
-                digest.update(part.encode())
+    for name, method in formula_methods(cls).items():
+        digest.update(name.encode())
+        for part in _code_parts(method, set()):
+            digest.update(part.encode())
     return digest.hexdigest()[:12]

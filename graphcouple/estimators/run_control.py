@@ -13,7 +13,7 @@ from joblib.hashing import NumpyHasher
 from sklearn.utils import check_random_state
 
 from graphcouple import __version__
-from graphcouple._numba.base import bytecode_parts, global_names
+from graphcouple._numba.base import bytecode_parts, global_names, reads
 from graphcouple.estimators._parameters import documented
 from graphcouple.estimators._vocabulary import VOCABULARY
 from graphcouple.estimators.sentence import Sentence, optimizer_of
@@ -119,20 +119,18 @@ class _Hasher(NumpyHasher):
 
 
 def _content(function: FunctionType) -> list[Any]:
-    """Return the code of a function, and the constants and functions of its module that it reads.
+    """Return the code of a function, and the constants, also of modules, and functions of its module that it reads.
 
     Names that the function sets, and containers that it may fill, differ from call to call.
     """
     code = function.__code__
-    read = {name: function.__globals__.get(name) for name in global_names(code)}
-    read |= {name: cell.cell_contents for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
-    changing = global_names(code, ("STORE_GLOBAL", "STORE_DEREF"))
-    values = {
-        name: value
-        for name, value in read.items()
+    changing = global_names(code, ("STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR"))
+    values = [
+        (name, value)
+        for _, name, value in reads(function)
         if name not in changing
         and (_is_fixed(value) or (callable(value) and getattr(value, "__module__", None) == function.__module__))
-    }
+    ]
     return [list(bytecode_parts(code)), function.__defaults__, function.__kwdefaults__, values]
 
 
