@@ -2,7 +2,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
@@ -215,6 +215,29 @@ def test_constants_of_modules_are_compiled_apart_and_their_change_is_told(rng):
     settings.lengths.WIDTH = 3.0
     with pytest.raises(TypeError, match="Wide reads the global 'WIDTH', which has changed"):
         Exact().potential(Z, KernelValue(kernel))
+
+
+def test_a_class_that_a_worker_gets_anew_is_compared_with_its_former_self(rng):
+    """For each task of joblib, cloudpickle gives a class that the process knows new methods, with new globals."""
+    Z, kind = rng.normal(size=(30, 2)), _wide("WIDTH", WIDTH=2.0)
+
+    def get_anew():
+        namespace = dict(kind.log.__globals__)
+        kind.log, kind.grad_log = (FunctionType(f.__code__, namespace, f.__name__) for f in (kind.log, kind.grad_log))
+        return namespace
+
+    first = Exact().potential(Z, KernelValue(kind()))[0]
+    for change, told in (
+        (dict, "Wide reads the global 'WIDTH', which has"),
+        (get_anew, "Wide has other methods, or reads"),
+    ):
+        namespace = get_anew()
+        assert (Exact().potential(Z, KernelValue(kind()))[0] == first).all()
+        namespace["WIDTH"] = 8.0
+        change()
+        with pytest.raises(TypeError, match=told):
+            Exact().potential(Z, KernelValue(kind()))
+        namespace["WIDTH"] = 2.0
 
 
 def test_a_kernel_that_is_not_a_frozen_dataclass_says_so(rng):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from functools import cache
 from types import FunctionType, ModuleType
+from typing import Any
 
 import numba
 from numba import types
@@ -32,6 +33,7 @@ from graphcouple._numba.base import (
     TWO_NUMBER_METHODS,
     Formula,
     formula_digest,
+    formula_methods,
     global_names,
     has_recursive_helper,
     own_globals,
@@ -62,7 +64,7 @@ def _formula_type(cls, nested, constants):
         raise TypeError(
             f"{cls.__name__} must be a frozen dataclass to be compiled; decorate it with @dataclass(frozen=True)."
         )
-    digest = formula_digest(cls) + elementary.DIGEST
+    digest = _used[cls][1] + elementary.DIGEST
     _CLASSES[digest] = cls
     kinds = dict(nested)
     fixed = dict(constants)
@@ -70,7 +72,29 @@ def _formula_type(cls, nested, constants):
     return FormulaType(cls.__name__, digest, fields, constants, has_recursive_helper(cls))
 
 
-_globals_when_first_used = cache(own_globals)
+_used: dict[type, tuple[dict[str, FunctionType], str, tuple[tuple[dict[str, Any], str, Any], ...]]] = {}
+"""Of each class: the methods and the digest with which it was first used, and what these methods read."""
+
+
+def _check_unchanged(cls):
+    """Raise unless a class is as it was first used, since tables and measured lengths are also cached by it."""
+    methods, digest, read = _used.get(cls, ({}, "", ()))
+    if not digest or any(getattr(cls, name, None) is not method for name, method in methods.items()):
+        # With each task, joblib's workers get methods with globals of their own for the class that they have.
+        present = formula_digest(cls)
+        if digest not in ("", present):
+            raise TypeError(
+                f"{cls.__name__} has other methods, or reads other globals, than when the class was first used; make "
+                f"what changes a field of {cls.__name__}, or define the class again."
+            )
+        _used[cls] = formula_methods(cls), present, own_globals(cls)
+        return
+    for namespace, name, first in read:
+        if namespace.get(name) is not first:
+            raise TypeError(
+                f"{cls.__name__} reads the global {name!r}, which has changed since the class was first used; make it "
+                f"a field of {cls.__name__}, or define the class again."
+            )
 
 
 @typeof_impl.register(Formula)
@@ -81,13 +105,7 @@ def _typeof_formula(value, context):
 def type_of(value):
     """Return the numba type of a formula."""
     cls = type(value)
-    for namespace, name, first in _globals_when_first_used(cls):
-        if namespace.get(name) is not first:
-            # Tables and measured lengths are also cached by the class and its fields.
-            raise TypeError(
-                f"{cls.__name__} reads the global {name!r}, which has changed since the class was first used; make it "
-                f"a field of {cls.__name__}, or define the class again."
-            )
+    _check_unchanged(cls)
     fields = [(name, getattr(value, name)) for name in getattr(value, "__dataclass_fields__", ())]
     nested = tuple((name, type_of(part)) for name, part in fields if isinstance(part, Formula))
     constants = tuple((name, float(getattr(value, name))) for name in value.compile_time_fields)
