@@ -1,5 +1,6 @@
 """Threads: as many as asked for, while they are needed."""
 
+import concurrent.futures.thread
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -152,3 +153,15 @@ def test_a_failing_block_ends_the_threads_too():
     with pytest.raises(ValueError, match="no"):
         over_rows(1000, 2, loop)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("graphcouple")]
+
+
+def test_a_thread_that_outlives_the_main_one_does_all_blocks(monkeypatch):
+    done = np.zeros(1000)
+
+    def loop(start, stop):
+        done[start:stop] += 1.0
+
+    # Python sets this when the main thread ends; a pool then starts no thread.
+    monkeypatch.setattr(concurrent.futures.thread, "_shutdown", True)
+    over_rows(1000, 4, loop)
+    assert (done == 1.0).all()

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
@@ -173,7 +173,14 @@ def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: 
             _local.loop = False
 
     with threads_kept():
-        futures = [_pools.get(n_threads - 1).submit(work) for _ in range(n_threads - 1)]
+        futures: list[Future[None]] = []
+        try:
+            while len(futures) < n_threads - 1:
+                futures.append(_pools.get(n_threads - 1).submit(work))
+        except RuntimeError as error:
+            # A thread that outlives the main one does all blocks: Python starts no other thread by then.
+            if "shutdown" not in str(error):
+                raise
         try:
             work()
         finally:

@@ -189,6 +189,7 @@ FAULTS = [
     Fault("frames: a column without a name", "estimators/embedding.py", "lambda values: np.isnan(values).any()", "lambda values: False", "test_crafted"),
     Fault("docs: parameters only where docstrings are indented", "estimators/_parameters.py", "inspect.cleandoc(template).replace(\"{parameters}\",",
           "template.replace(\"    {parameters}\",", "test_sentences"),
+    Fault("threads: none after the main one", "_numba/threads.py", 'if "shutdown" not in str(error):', "if True:", "test_threads"),
     Fault("threads: blocks that depend on their number", "_numba/threads.py", "results[k] = step(slice(k * size, min((k + 1) * size, n_rows)))",
           "results[k] = step(slice(start * size, min(stop * size, n_rows)))", "test_particle_mesh"),
     Fault("help: options that no group names are left out", "cli/_help.py", "{**self.groups, \"Options\": \" \".join(str(name) for name in records)}", "self.groups or {\"Options\": \" \".join(str(name) for name in records)}", "test_cli_parts"),
