@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import graphcouple as gc
+from graphcouple._numba.jit import jit
 from graphcouple._support.validation import check_sparse
 from graphcouple.datasets import _files
 from graphcouple.graphs import as_csr
@@ -370,6 +371,12 @@ def test_damaged_machine_code_is_replaced_and_the_rest_is_kept(tmp_path, monkeyp
     (index,) = tmp_path.rglob("*.nbi")
     spoil(index)
     assert [loaded_from_disk(), loaded_from_disk()] == [0, 3]
+
+
+def test_numba_without_its_compiler_is_refused_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    with pytest.raises(RuntimeError, match=r"graphcouple needs numba's compiler.* unset NUMBA_DISABLE_JIT"):
+        jit(lambda x: x)
 
 
 def test_an_interrupted_fit_leaves_the_earlier_one():

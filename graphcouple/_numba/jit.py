@@ -19,6 +19,11 @@ OPTIONS: Any = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy", "no
 
 def jit(function):
     """Compile `function` without the GIL, cached on disk wherever a folder can be written."""
+    if numba.config.DISABLE_JIT:
+        raise RuntimeError(
+            "graphcouple needs numba's compiler: its loops call kernels as machine code; unset NUMBA_DISABLE_JIT, or "
+            "set numba.config.DISABLE_JIT = False before graphcouple is used."
+        )
     try:
         dispatcher = numba.njit(cache=True, **OPTIONS)(function)
     except RuntimeError:  # numba found no writable cache folder

@@ -238,6 +238,7 @@ FAULTS = [
     Fault("tables: a missing label is a class", "datasets/_columns.py", "in _MISSING_LABELS), None)", "in ()), None)", "test_tables"),
     Fault("compile cache: another loop's code is run", "_numba/jit.py", "stored.signature.args == tuple(signature)", "True", "test_hostile"),
     Fault("compile cache: one damaged file empties it", "_numba/jit.py", "        file._load_index()\n", "        raise ValueError\n", "test_hostile"),
+    Fault("compile cache: loops without a compiler", "_numba/jit.py", "if numba.config.DISABLE_JIT:", "if False:", "test_hostile"),
     Fault("kernels: a changed global is not seen", "_numba/formulas.py", "if namespace.get(name) is not first:", "if False:",
           "test_kernels"),
     Fault("kernels: constants of modules are not read", "_numba/base.py", "spaces.append((vars(value), attributes))", "pass",
