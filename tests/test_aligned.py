@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
@@ -104,6 +104,25 @@ def test_a_data_set_is_added_without_moving_the_others(digits):
     added = aligned.embeddings_[2]
     assert np.linalg.norm(before[1][40:] - added[:80], axis=1).mean() < 0.12 * np.abs(added).max()
     assert aligned.map_losses_.sum() + 0.01 * aligned.tie_loss_ == pytest.approx(aligned.loss_, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("relation", [(np.zeros(13, int), np.arange(13)), (np.arange(13), np.zeros(13, int))])
+def test_starts_keep_their_shape_where_related_rows_are_in_one_place(monkeypatch, relation):
+    starts = []
+
+    def watched(objective, start, *options, **more):
+        starts.append(start[-len(FIRST) :])
+        return gc.solve(objective, start, *options, **more)
+
+    monkeypatch.setattr("graphcouple.estimators.aligned.solve", watched)
+    for related in (relation, (relation[0][:1], relation[1][:1])):
+        gc.AlignedMaps(gc.TSNE(perplexity=5, max_iter=5), random_state=0).fit([SECOND, FIRST], [related]).update(
+            FIRST, related
+        )
+    # A single pair has no scale.
+    for start, of_one_pair in zip(starts[:2], starts[2:], strict=True):
+        np.testing.assert_allclose(pdist(start), pdist(of_one_pair), rtol=1e-6)
 
 
 def test_same_rows_classes_and_wrapped_methods(digits):

@@ -180,6 +180,9 @@ def test_align_undoes_a_turn_a_reflection_and_a_shift():
         np.testing.assert_allclose(pdist(aligned), pdist(moved))
     shared = (np.arange(10, 30), np.arange(20))
     np.testing.assert_allclose(gc.align(Z, to=Z[10:] + 1.0, shared=shared), Z + 1.0)
+    # Rows in one place have no scale.
+    copies = gc.align(Z, to=Z, shared=(np.full(14, 3), np.arange(14)), scale=True)
+    np.testing.assert_allclose(pdist(copies), pdist(Z), rtol=1e-9)
     np.testing.assert_allclose(gc.align(Z, to=Z[:10] - 2.0, shared=10), Z - 2.0)
     # No turn found by search is better.
     noisy = Z @ turn + 0.3 * rng.normal(size=Z.shape)

@@ -286,8 +286,11 @@ FAULTS = [
           "whole[: len(gradient)] = gradient", "test_contracts"),
     Fault("aligned: edges among the first points", "couplings/aligned.py", "(own.row + self.first, own.col + self.first)",
           "(own.row, own.col)", "test_aligned"),
-    Fault("aligned: starts are not turned", "estimators/aligned.py", "starts.append(align(parts[k + 1].first(), to=starts[-1], "
-          "shared=(j, i), scale=True))", "starts.append(parts[k + 1].first()[:, ::-1])", "test_aligned"),
+    Fault("aligned: starts are not turned", "estimators/aligned.py", "starts.append(_turned(parts[k + 1].first(), starts[-1], j, i))",
+          "starts.append(parts[k + 1].first()[:, ::-1])", "test_aligned"),
+    Fault("aligned: starts are scaled to one place", "estimators/aligned.py", "shared=(rows, related), scale=scale)",
+          "shared=(rows, related), scale=True)", "test_aligned"),
+    Fault("align: rounding has a scale", "metrics/_alignment.py", "bool(np.ptp(source, axis=0).any())", "True", "test_growing"),
     Fault("aligned: no weight", "estimators/aligned.py", "+ self.weight * tie\n", "+ tie\n", "test_aligned"),
     Fault("aligned: the wrong rows", "estimators/aligned.py", "offsets[k + 1] + j", "offsets[k + 1] + i", "test_aligned"),
     Fault("landmarks of chunks: masks are dropped", "distributed/landmarks.py", "if isinstance(X._meta, np.ma.MaskedArray):", "if False:", "test_distributed"),
