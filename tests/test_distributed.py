@@ -9,6 +9,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.distributed import Client, LocalCluster
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
@@ -122,6 +123,25 @@ def test_all_rows_if_there_are_no_more():
     fit = fit_landmarks(ROWS, TSNE, n=900)
     np.testing.assert_array_equal(fit.landmarks, np.arange(900))
     np.testing.assert_array_equal(fit.embedding.compute(), fit.estimator.embedding_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "method",
+    [clone(TSNE).set_params(transform_method="mlp"), gc.MetricMDS(max_iter=5).set_output(transform="pandas")],
+    ids=["mlp", "mds"],
+)
+def test_landmarks_keep_their_places_whatever_places_the_others(method, tmp_path):
+    da.from_array(ROWS, chunks=(250, -1)).to_zarr(tmp_path / "rows.zarr")
+    fit = fit_landmarks(tmp_path / "rows.zarr", method, n=60, random_state=1)
+    Z, placed = fit.embedding.compute(), np.asarray(fit.estimator.transform(ROWS))
+    np.testing.assert_array_equal(Z[fit.landmarks], fit.estimator.embedding_)
+    others = np.setdiff1d(np.arange(900), fit.landmarks)
+    # Products of matrices in a network round by the number of rows.
+    np.testing.assert_allclose(Z[others], placed[others], rtol=1e-9)
+    assert not np.allclose(placed[fit.landmarks], fit.estimator.embedding_, atol=1e-3)
+    whole = gc.distributed.LandmarkFit(fit.estimator, da.from_array(ROWS, chunks=(900, -1)), fit.landmarks, None)
+    np.testing.assert_allclose(whole.embedding.compute(), Z, rtol=1e-9)
 
 
 def test_a_structure_that_was_missed_is_told(tmp_path):

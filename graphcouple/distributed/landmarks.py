@@ -121,10 +121,13 @@ class LandmarkFit:
 
         ``embedding.to_zarr(path)`` writes them chunk by chunk. Landmarks keep their places from the fit.
         """
+        import dask
+
         fitted = self.estimator.embedding_
         chunks = (self.X.chunks[0], (fitted.shape[1],))
         like = np.empty((0, 0), dtype=fitted.dtype)
-        return self.X.map_blocks(_by_model, model=self._model, method="transform", chunks=chunks, meta=like)
+        landmarks = dask.delayed(self.landmarks, traverse=False)
+        return self.X.map_blocks(_placed, model=self._model, landmarks=landmarks, chunks=chunks, meta=like)
 
     def coverage(self, n_looked_at: int = 1000) -> NDArray[Any]:
         """Return how well the landmarks cover each chunk, from evenly spaced rows of it.
@@ -213,7 +216,7 @@ def fit_landmarks(
     >>> X = da.from_array(gc.datasets.make_branches(900, random_state=0)[0], chunks=(250, -1))
     >>> fit = gc.distributed.fit_landmarks(X, gc.TSNE(random_state=0), n=300)
     >>> fit.embedding
-    dask.array<_by_model, shape=(900, 2), dtype=float64, chunksize=(250, 2), chunktype=numpy.ndarray>
+    dask.array<_placed, shape=(900, 2), dtype=float64, chunksize=(250, 2), chunktype=numpy.ndarray>
     >>> Z = fit.embedding.compute()
     >>> bool((Z[fit.landmarks] == fit.estimator.embedding_).all())
     True
@@ -318,6 +321,15 @@ def _leverage(mean: NDArray[Any], whiten: NDArray[Any], rows: NDArray[Any]) -> N
     white = product_of_rows(rows - mean, whiten)
     # A row at the mean may still be drawn.
     return np.maximum(np.einsum("ij,ij->i", white, white, dtype=np.float64), 1e-3 * len(whiten))
+
+
+def _placed(rows: Any, model: Any, landmarks: NDArray[Any], block_info: Any) -> NDArray[Any]:
+    """Return the places of the rows of one chunk; landmarks have those of the fit, which `transform` may not return."""
+    Z = np.array(_by_model(rows, model, "transform", block_info))
+    first, last = block_info[0]["array-location"][0]
+    here = slice(*np.searchsorted(landmarks, (first, last)))
+    Z[landmarks[here] - first] = model.embedding_[here]
+    return Z
 
 
 def _by_model(rows: Any, model: Any, method: str, block_info: Any = None) -> Any:
