@@ -14,7 +14,8 @@ def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArra
     """Rotate, reflect and shift an embedding so that shared points lie as near as possible to their places in another.
 
     It minimises Σ ‖s (z_i − z̄) R + t − w_j‖² over the shared points (i, j), with an orthogonal matrix R and a shift t
-    (Procrustes). Losses and neighbourhoods do not change.
+    (Procrustes). Neighbourhoods of flat maps do not change, nor do losses if s = 1; a shift distorts maps in curved
+    spaces.
 
     Parameters
     ----------
