@@ -71,6 +71,10 @@ def test_lists_held_in_two_parts_find_what_all_of_them_find():
         np.testing.assert_array_equal(one, other)
     assert (merged[0] != every[:, None]).all()
     assert 3 in merged[0][7]
+    # A part without points changes nothing.
+    empty = partial(X, every, index.holding(X[:0]), every[:0])
+    for one, other in zip(merge([empty, *halves]), merged, strict=True):
+        np.testing.assert_array_equal(one, other)
     # A part that holds fewer points than are asked for.
     few = np.array([5, 2999])
     indices, sq_dist = partial(X[:4], every[:4], index.holding(X[few]), few)

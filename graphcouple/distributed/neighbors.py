@@ -148,8 +148,6 @@ def _send(chunk: Any, lists: _Lists, first: int, n_parts: int) -> list[_Sent]:
 def _search(sent: list[_Sent], lists: _Lists) -> list[tuple[NDArray[np.int64], Nearest]]:
     """Return the nearest points of one part, for the rows from each chunk."""
     numbers, rows, held = (np.concatenate(values) for values in zip(*sent, strict=True))
-    if not held.any():
-        return [(numbers[:0], (np.empty((0, 0), dtype=np.int64), np.empty((0, 0))))] * len(sent)
     indices, sq_dist = partial(rows, numbers, lists.empty.holding(rows[held]), numbers[held])
     ends = np.cumsum([of_chunk.numbers.size for of_chunk in sent])[:-1]
     nearest = zip(np.split(indices, ends), np.split(sq_dist, ends), strict=True)

@@ -31,7 +31,7 @@ def partial(
     lists : InvertedFile
         Holds the points; see `InvertedFile.holding`.
     among : ndarray of shape (n_points,)
-        The indices of these points, ascending.
+        The indices of these points, ascending. There may be none.
 
     Returns
     -------
@@ -40,6 +40,9 @@ def partial(
     sq_dist : ndarray of shape (n_rows, n_neighbors)
         Infinite there.
     """
+    if not among.size:
+        shape = (len(numbers), lists.n_neighbors)
+        return np.full(shape, -1, dtype=np.int64), np.full(shape, np.inf)
     own = np.minimum(np.searchsorted(among, numbers), among.size - 1)
     own[among[own] != numbers] = -1
     at, sq_dist = lists.of_new(chunk, own)
