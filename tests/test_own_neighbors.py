@@ -3,8 +3,10 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors, kneighbors_graph
 
 import graphcouple as gc
@@ -159,6 +161,19 @@ def test_a_transformer_searches_for_fitted_and_for_new_points(X):
     np.testing.assert_allclose(mixed, exact.posterior(X).mean().toarray(), rtol=1e-6, atol=1e-12)
     with pytest.raises(ValueError, match="or a transformer"):
         gc.GraphModel(gc.Gaussian(), "D", search=3)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+def test_the_transformer_of_a_frame_keeps_to_its_columns(X, metric):
+    frame = pd.DataFrame(cdist(X, X) if metric == "precomputed" else X).add_prefix("c")
+    mine = gc.neighbors.NeighborsTransformer(4, metric=metric).fit(frame)
+    theirs = KNeighborsTransformer(n_neighbors=4, metric=metric).fit(frame)
+    new = frame[30:40]
+    np.testing.assert_allclose(mine.transform(new).toarray(), theirs.transform(new).toarray(), atol=1e-6)
+    np.testing.assert_array_equal(mine.feature_names_in_, theirs.feature_names_in_)
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        mine.transform(new[new.columns[::-1]])
+    assert not hasattr(mine.fit(sp.csr_matrix(frame.to_numpy())), "feature_names_in_")
 
 
 def test_weights_in_place_of_distances_warn(iris):

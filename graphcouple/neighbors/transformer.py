@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors.by_metric import distances_of
@@ -63,8 +63,9 @@ class NeighborsTransformer(TransformerMixin, BaseEstimator):
         y : ignored
         """
         points = as_points(X)
-        self.n_features_in_ = points.shape[1]
         self._distances = distances_of(points, self.metric, self.metric_params)
+        self.n_features_in_ = points.shape[1]
+        _check_feature_names(self, X, reset=True)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> sp.csr_matrix:
@@ -85,6 +86,7 @@ class NeighborsTransformer(TransformerMixin, BaseEstimator):
         csr matrix of shape (n_new, n_samples)
         """
         check_is_fitted(self, "n_features_in_")
+        _check_feature_names(self, X, reset=False)
         points = as_points(X, at_least=1)
         return self._graph(*self._distances.to(points, self.n_neighbors + 1, self.n_jobs, self.search))
 

@@ -224,6 +224,8 @@ FAULTS = [
     Fault("merged neighbours: found twice", "neighbors/merging.py", "if repeated.any():", "if False:", "test_merging"),
     Fault("merged neighbours: a row is its own", "neighbors/merging.py", "own[among[own] != numbers] = -1", "own[:] = -1",
           "test_merging"),
+    Fault("transformer: columns in any order", "neighbors/transformer.py", "_check_feature_names(self, X, reset=False)", "pass",
+          "test_own_neighbors"),
     Fault("merged neighbours: no part is empty", "neighbors/merging.py", "if not among.size:", "if False:", "test_merging"),
     Fault("merged neighbours: none is the last", "neighbors/merging.py", "indices[at < 0] = -1", "pass", "test_merging"),
     Fault("sampled lists: as if there were no more rows", "neighbors/inverted_file.py",
