@@ -388,3 +388,11 @@ def test_what_new_users_pass_is_named(rng):
     ]:
         with pytest.raises(error, match=match):
             call()
+
+
+def test_a_frame_may_have_any_index(rng):
+    X = rng.normal(size=(40, 3))
+    frame = pd.DataFrame(X, columns=list("abc"), index=rng.permutation(40) + 0.5)
+    np.testing.assert_array_equal(gc.PrecisionCoupling().fit_transform(frame), gc.PrecisionCoupling().fit_transform(X))
+    with pytest.raises(TypeError, match="columns of dates"):
+        gc.PrecisionCoupling().fit(frame.astype("datetime64[s]"))

@@ -197,7 +197,9 @@ class EmbeddingEstimator(ScikitTransformer):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise ValueError(f"X has two columns named {twice!r}; rename one of them, or pass X.to_numpy().")
         # scikit-learn takes dates and durations for numbers of nanoseconds.
-        if getattr(X if hasattr(X, "dtype") or not names else np.asarray(X[:1]), "dtype", np.dtype(float)).kind in "mM":
+        # A slice of a frame is one of its index, if that holds floats.
+        first = np.asarray(X.head(1) if hasattr(X, "head") else X[:1]) if names and not hasattr(X, "dtype") else X
+        if getattr(first, "dtype", np.dtype(float)).kind in "mM":
             raise TypeError("X must be numeric; encode or drop its columns of dates, text and objects.")
         try:
             return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32, np.float16], **options)

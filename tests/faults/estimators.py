@@ -29,6 +29,7 @@ FAULTS = [
     Fault("landmarks of chunks: nothing is isolated", "distributed/landmarks.py", "np.mean(values > _FAR)", "0.0", "test_distributed"),
     Fault("landmarks of chunks: placed like the others", "distributed/landmarks.py", "Z[landmarks[here] - first] = model.embedding_[here]",
           "pass", "test_distributed"),
+    Fault("frames: rows of a float index", "estimators/embedding.py", 'X.head(1) if hasattr(X, "head") else X[:1]', "X[:1]", "test_robustness"),
     Fault("estimators: copies count as rows that share a place", "estimators/rows.py", "shared if equal is None else shared[equal.first]",
           "shared", "test_separated"),
     Fault("estimators: dots are not told", "estimators/base.py", "not (result.solution.stopped or self.terms)",
