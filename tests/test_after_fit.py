@@ -213,3 +213,21 @@ def test_inverses_are_of_the_metric_of_the_fit(points):
     assert np.isin(wanted[:, 4], [5, 7, 9]).all()
     for later in ("euclidean", "precomputed"):
         np.testing.assert_array_equal(method.set_params(metric=later).inverse_transform(places), wanted)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "error:X does not have valid feature names"
+)
+@pytest.mark.parametrize("output", ["default", "pandas"])
+@pytest.mark.parametrize("place", ["law", "mlp"])
+@pytest.mark.parametrize("wrap", [lambda method: method, gc.HierarchicalCoupling], ids=["plain", "wrapped"])
+def test_rows_of_a_frame_are_placed_like_those_of_an_array(points, output, place, wrap):
+    X, new = points
+    frame, more = (pd.DataFrame(each, columns=list("abcd")) for each in points)
+    for n_landmarks in (None, 30):
+        plain = gc.TSNE(perplexity=5, max_iter=5, random_state=0, n_landmarks=n_landmarks, transform_method=place)
+        mine, wanted = wrap(clone(plain)).set_output(transform=output).fit(frame), wrap(plain).fit(X)
+        if n_landmarks is None:
+            mine, wanted = mine.update(more), wanted.update(new)
+        assert isinstance(mine.embedding_, np.ndarray)
+        np.testing.assert_array_equal(mine.embedding_, wanted.embedding_)

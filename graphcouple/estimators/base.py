@@ -172,7 +172,10 @@ class CouplingEstimator(PlacesNewPoints):
         self._rows, self._landmarks = equal, landmarks
         self._keep(result, np.float64 if X is None else X.dtype)
         if landmarks is not None:
-            self.embedding_ = with_others(X.shape[0], landmarks, self.embedding_, lambda rows: self.transform(X[rows]))
+            law = self._checked_law()
+            self.embedding_ = with_others(
+                X.shape[0], landmarks, self.embedding_, lambda rows: self._placed(X[rows], law)[0]
+            )
         return self
 
     def _heed(self, y: Any) -> None:

@@ -126,11 +126,16 @@ class PlacesNewPoints(HasLaw):
         X, law = self._check_new(X)
         if return_loss and (self._function is not None or self.transform_method != "law"):
             raise ValueError("only places by the law have a loss, not places by `features` or a transform_method.")
+        Z, loss = self._placed(X, law)
+        return (Z, loss) if return_loss else Z
+
+    def _placed(self, X: Any, law: ConditionedLaw) -> tuple[FloatArray, FloatArray | None]:
+        """Return the places of checked points and, if the law places them, their losses."""
         if self._function is not None:
-            return self._function(X).astype(self.embedding_.dtype)
+            return self._function(X).astype(self.embedding_.dtype), None
         if self.transform_method != "law":
             X = X.toarray() if sp.issparse(X) and not sp.issparse(law.X) else X
-            return self._trained(law).predict(X).astype(self.embedding_.dtype).reshape(X.shape[0], -1)
+            return self._trained(law).predict(X).astype(self.embedding_.dtype).reshape(X.shape[0], -1), None
         if (fixed := self._fixed_map()) is None:
             remedy = "use transform_method='mlp', or fit all rows" if self._given_points else "fit all rows"
             raise ValueError(f"{type(self).__name__} has no law that places new points; {remedy}.")
@@ -139,7 +144,7 @@ class PlacesNewPoints(HasLaw):
         for a in range(0, n_new, _ROWS_AT_ONCE):
             rows = slice(a, min(a + _ROWS_AT_ONCE, n_new))
             Z[rows], loss[rows] = self._place(law.new_edges(X[rows], self.n_jobs), fixed)
-        return (Z, loss) if return_loss else Z
+        return Z, loss
 
     def _trained(self, law: ConditionedLaw) -> Any:
         """Return the regressor from the fitted points to their places."""
@@ -272,7 +277,7 @@ class PlacesNewPoints(HasLaw):
                 "update would search all neighbours anew, and forget those that were given; fit all points with their "
                 "neighbors and init= an array of the old places and transform's."
             )
-        Z = np.vstack([self._places, self.transform(X)])
+        Z = np.vstack([self._places, self._placed(X, law)[0]])
         old = np.arange(len(Z)) < len(self._places)
         if sp.issparse(law.X):
             whole = sp.vstack([law.X, sp.csr_array(X)], format="csr")
