@@ -162,6 +162,20 @@ def test_names_of_columns_are_kept(iris, tmp_path):
     assert gc.load(tmp_path / "model").feature_names_in_.tolist() == list("abcd")
 
 
+@pytest.mark.parametrize(
+    "method", [gc.PrecisionCoupling(), gc.HierarchicalCoupling(gc.TSNE(max_iter=20, random_state=0))]
+)
+def test_the_output_that_was_set_is_kept(iris, tmp_path, method):
+    pandas = pytest.importorskip("pandas")
+    X, X_new = iris
+    method.set_output(transform="pandas").fit(X).save(tmp_path / "model")
+    again = gc.load(tmp_path / "model")
+    pandas.testing.assert_frame_equal(again.transform(X_new), method.transform(X_new))
+    _with_tree(tmp_path / "model", lambda tree: tree["content"]["dict"].update(output="code"))
+    with pytest.raises(ValueError, match="the file is damaged: scikit-learn has no output"):
+        gc.load(tmp_path / "model")
+
+
 @dataclass(frozen=True)
 class Wide(gc.Kernel):
     """1/(1 + d²/w²)."""

@@ -134,8 +134,9 @@ class EmbeddingEstimator(ScikitTransformer):
         """Save the fitted estimator to a file, which `graphcouple.load` reads.
 
         The file has all that `transform`, `update` and the fitted attributes need. It leaves out the callback, which is
-        code, and the law of the graph: `posterior_` computes it again from the points. The format has a version, and
-        later versions of graphcouple read it. Files from others are safe to open: they hold arrays and JSON only.
+        code, requests of metadata, and the law of the graph: `posterior_` computes it again from the points. The format
+        has a version, and later versions of graphcouple read it. Files from others are safe to open: they hold arrays
+        and JSON only.
 
         Parameters
         ----------
@@ -229,6 +230,7 @@ class EmbeddingEstimator(ScikitTransformer):
         return {
             "class": type(self).__name__,
             "parameters": parameters,
+            "output": vars(self).get("_sklearn_output_config", {}).get("transform"),
             "fitted": fitted,
             "remembered": self._remember(),
         }
@@ -237,6 +239,11 @@ class EmbeddingEstimator(ScikitTransformer):
     def _loaded(cls, saved: dict[str, Any]) -> Self:
         """Return the estimator that `_saved` described."""
         made = cls(**saved["parameters"])
+        # Older files lack it.
+        if (output := saved.get("output")) is not None:
+            if not isinstance(output, str) or output not in ("default", "pandas", "polars"):
+                raise ValueError(f"the file is damaged: scikit-learn has no output {output!r}. Fit again.")
+            made.set_output(transform=output)
         vars(made).update(saved["fitted"])
         if not np.isfinite(made.embedding_).all():
             raise ValueError("the file is damaged: its embedding is not finite. Fit again.")

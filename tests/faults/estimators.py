@@ -39,6 +39,8 @@ FAULTS = [
     Fault("estimators: dots are not told", "estimators/base.py", "not (result.solution.stopped or self.terms)",
           "result.solution.converged and not self.terms", "test_separated"),
     Fault("estimators: shared places are not told", "estimators/rows.py", "if rows.size > 2 * places.size:", "if False:", "test_separated"),
+    Fault("files: the output is lost", "estimators/embedding.py", "made.set_output(transform=output)", "pass", "test_saved"),
+    Fault("files: any output", "estimators/embedding.py", 'output not in ("default", "pandas", "polars")', "False", "test_saved"),
     Fault("files: NaN is read", "_support/storage.py", 'np.isnan(array).any()', "False", "test_crafted"),
     Fault("files: any position of a generator", "_support/storage.py", "0 <= int(position) <= _TWISTER", "True", "test_crafted"),
     Fault("files: fewer places than points", "estimators/base.py", "self._given.X.shape[0] != len(self._places)", "False",
