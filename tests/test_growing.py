@@ -183,6 +183,9 @@ def test_align_undoes_a_turn_a_reflection_and_a_shift():
     # Rows in one place have no scale.
     copies = gc.align(Z, to=Z, shared=(np.full(14, 3), np.arange(14)), scale=True)
     np.testing.assert_allclose(pdist(copies), pdist(Z), rtol=1e-9)
+    nearly = np.vstack([Z[:1] + 1e-16 * Z, Z])
+    onto = gc.align(Z, to=nearly, shared=(np.arange(14), np.arange(14)), scale=True)
+    np.testing.assert_allclose(pdist(onto), pdist(Z), rtol=1e-9)
     np.testing.assert_allclose(gc.align(Z, to=Z[:10] - 2.0, shared=10), Z - 2.0)
     # No turn found by search is better.
     noisy = Z @ turn + 0.3 * rng.normal(size=Z.shape)

@@ -284,7 +284,19 @@ def test_a_metric_that_counts_and_remembers_its_calls_is_the_same_metric():
     assert fingerprint(of_settings) == before
     settings.WIDTH = 2.0
     assert fingerprint(of_settings) != before
-    steps = [type("Own", (gc.MomentumGains,), {"push": push, "__module__": __name__}) for push in (1.0, 1.0, 2.0)]
+
+    def noted(weight):
+        def metric(u, v):
+            metric.weight = weight
+            return weight * float(abs(u - v).sum())
+
+        return metric
+
+    assert fingerprint(noted(1.0)) == fingerprint(noted(1.0)) != fingerprint(noted(2.0))
+    steps = [
+        type("Own", (gc.MomentumGains,), {"push": push, "__module__": __name__, "__doc__": doc})
+        for push, doc in ((1.0, "a"), (1.0, "b"), (2.0, "a"))
+    ]
     first, same, other = map(fingerprint, steps)
     assert first == same != other
 

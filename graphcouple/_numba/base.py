@@ -58,20 +58,28 @@ def global_names(code: types.CodeType, steps: tuple[str, ...] = ("LOAD_GLOBAL", 
 
 def reads(function: types.FunctionType) -> Iterator[tuple[dict[str, Any], str, Any]]:
     """Yield what a function reads: globals, closed-over values and attributes of modules; namespace, name and value."""
-    code = function.__code__
-    # Of a name such as config.WIDTH, the code holds the parts.
-    attributes = global_names(code, ("LOAD_ATTR", "LOAD_METHOD"))
-    closed = dict(zip(code.co_freevars, (cell.cell_contents for cell in function.__closure__ or ()), strict=True))
-    spaces = [(function.__globals__, global_names(code)), (closed, code.co_freevars)]
-    for namespace, names in spaces:
-        for name in names:
-            if name not in namespace:
-                continue
-            value = namespace[name]
-            yield namespace, name, value
-            is_new = isinstance(value, types.ModuleType) and all(vars(value) is not seen for seen, _ in spaces)
-            if is_new and value.__name__.partition(".")[0] not in _KNOWN_MODULES:
-                spaces.append((vars(value), attributes))
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    closed = {name: cell.cell_contents for name, cell in cells}
+    codes, seen = [function.__code__], set()
+    for code in codes:
+        steps = list(dis.get_instructions(code))
+        for at, step in enumerate(steps):
+            namespace = {
+                "LOAD_GLOBAL": function.__globals__,
+                "LOAD_NAME": function.__globals__,
+                "LOAD_DEREF": closed,
+            }.get(step.opname, {})
+            # A name such as config.WIDTH is read step by step.
+            while step.argval in namespace:
+                value = namespace[step.argval]
+                if (id(namespace), step.argval) not in seen:
+                    seen.add((id(namespace), step.argval))
+                    yield namespace, step.argval, value
+                at, step = at + 1, steps[at + 1]
+                of_module = isinstance(value, types.ModuleType) and step.opname in ("LOAD_ATTR", "LOAD_METHOD")
+                known = of_module and value.__name__.partition(".")[0] in _KNOWN_MODULES
+                namespace = vars(value) if of_module and not known else {}
+        codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
 
 
 def formula_methods(cls: type) -> dict[str, types.FunctionType]:

@@ -77,7 +77,10 @@ _used: dict[type, tuple[dict[str, FunctionType], str, tuple[tuple[dict[str, Any]
 
 
 def _check_unchanged(cls):
-    """Raise unless a class is as it was first used, since tables and measured lengths are also cached by it."""
+    """Raise if a class has changed since its first use, because tables and measured lengths are also cached by it.
+
+    Its methods, globals and constants of modules are watched, closed-over values are not.
+    """
     methods, digest, read = _used.get(cls, ({}, "", ()))
     if not digest or any(getattr(cls, name, None) is not method for name, method in methods.items()):
         # With each task, joblib's workers get methods with globals of their own for the class that they have.
@@ -92,8 +95,8 @@ def _check_unchanged(cls):
     for namespace, name, first in read:
         if namespace.get(name) is not first:
             raise TypeError(
-                f"{cls.__name__} reads the global {name!r}, which has changed since the class was first used; make it "
-                f"a field of {cls.__name__}, or define the class again."
+                f"{cls.__name__} reads the global {name!r}, which has changed in {namespace.get('__name__')} since the "
+                f"class was first used; make it a field of {cls.__name__}, or define the class again."
             )
 
 

@@ -30,9 +30,6 @@ from graphcouple.metrics import align
 from graphcouple.metrics._alignment import shared_rows
 from graphcouple.optimize import Descent, Solution, solve
 
-# Rows nearer to each other than this share of the map's size are in one place.
-_ONE_PLACE = 1e-6
-
 
 @estimator
 class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
@@ -134,7 +131,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         starts, ties = [parts[0].first()], []
         for k, relation in enumerate(relations):
             i, j = _related(relation, sizes[k], sizes[k + 1], f"relations[{k}]")
-            starts.append(_turned(parts[k + 1].first(), starts[-1], j, i))
+            starts.append(align(parts[k + 1].first(), to=starts[-1], shared=(j, i), scale=True))
             ties.append((offsets[k] + i, offsets[k + 1] + j))
         tie = TieEnergy(int(offsets[-1]), *(np.concatenate(ends) for ends in zip(*ties, strict=True)))
         maps = [PartOf(part.objective, tie.n_points, int(at)) for part, at in zip(parts, offsets, strict=False)]
@@ -176,7 +173,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         n = part.objective.n_points
         i, j = _related(relations, len(last), n, "relations")
         tie = AnchorEnergy(n, j, last[i])
-        start = _turned(part.first(), last, j, i)
+        start = align(part.first(), to=last, shared=(j, i), scale=True)
         solution = _descend(part.objective + self.weight * tie, start, method, part, n)
         self.estimators_ = [*self.estimators_, _fitted(method, part, solution.Z, solution)]
         self.map_losses_ = np.append(self.map_losses_, method.loss_)
@@ -225,14 +222,6 @@ def _related(relation: Any, n_rows: int, n_next: int, name: str) -> tuple[IntArr
     if isinstance(relation, bool) or not isinstance(relation, (int, np.integer, np.ndarray, list, tuple, type(None))):
         raise TypeError(f"{name} must be a dict, a tuple of two arrays or an array, got {type(relation).__name__}.")
     return shared_rows(relation, n_rows, n_next, name, ("a data set", "the next"))
-
-
-def _turned(start: FloatArray, last: FloatArray, rows: IntArray, related: IntArray) -> FloatArray:
-    """Return a start turned to its related rows in the last map, and scaled to them unless they are in one place."""
-    # Rows in one place differ by rounding, and a scale from that would leave of the start nothing but rounding too.
-    ends = (start, rows), (last, related)
-    scale = all(np.ptp(Z[at], axis=0).max() > _ONE_PLACE * np.ptp(Z, axis=0).max() for Z, at in ends)
-    return align(start, to=last, shared=(rows, related), scale=scale)
 
 
 def _prepared(method: CouplingEstimator, X: Any, y: Any, rng: np.random.RandomState) -> Prepared:

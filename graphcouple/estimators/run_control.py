@@ -110,7 +110,11 @@ class _Hasher(NumpyHasher):
         elif isinstance(value, type) and _is_own(value):
             # Properties and static methods hold a function.
             parts = {name: getattr(each, "fget", getattr(each, "__func__", each)) for name, each in vars(value).items()}
-            kept = {name: each for name, each in parts.items() if isinstance(each, FunctionType) or _is_fixed(each)}
+            kept = {
+                name: each
+                for name, each in parts.items()
+                if isinstance(each, FunctionType) or (_is_fixed(each) and not name.startswith("__"))
+            }
             state = [value.__bases__, kept]
         else:
             return NotImplemented
@@ -124,11 +128,13 @@ def _content(function: FunctionType) -> list[Any]:
     Names that the function sets, and containers that it may fill, differ from call to call.
     """
     code = function.__code__
-    changing = global_names(code, ("STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR"))
+    changing, set_of_others = global_names(code, ("STORE_GLOBAL", "STORE_DEREF")), global_names(code, ("STORE_ATTR",))
+    # Closed-over values are in no module.
+    own = (function.__globals__.get("__name__"), None)
     values = [
         (name, value)
-        for _, name, value in reads(function)
-        if name not in changing
+        for space, name, value in reads(function)
+        if name not in (changing if space.get("__name__") in own else set_of_others)
         and (_is_fixed(value) or (callable(value) and getattr(value, "__module__", None) == function.__module__))
     ]
     return [list(bytecode_parts(code)), function.__defaults__, function.__kwdefaults__, values]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -245,9 +244,9 @@ class GraphModel(GraphLaw):
         try:
             return str(joblib.hash(parts))
         except Exception:
-            # What cannot be pickled, such as a lambda, prints its address. Long arrays would print their ends only.
-            with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
-                return repr(parts)
+            # What cannot be pickled, such as a lambda, is shared only as the same object.
+            params = sorted((name, id(value)) for name, value in (self.metric_params or {}).items())
+            return repr((id(self.metric), params, search and (id(self.search), self.n_neighbors)))
 
     def given_distances(self, distances: Distances, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
         """Return the law given the distances between its points, their weights and classes."""

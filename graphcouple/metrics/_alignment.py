@@ -9,6 +9,9 @@ import numpy as np
 from graphcouple._support.validation import check_embedding
 from graphcouple.graphs import FloatArray, IntArray
 
+# Points nearer to each other than this share of the map's size are in one place.
+_ONE_PLACE = 1e-6
+
 
 def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArray:
     """Rotate, reflect and shift an embedding so that shared points lie as near as possible to their places in another.
@@ -26,7 +29,7 @@ def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArra
         Which points are the same in both. An integer m: the first m rows. An array of integers: these rows of both.
         A pair of arrays (i, j): rows i of `Z` are rows j of `to`. None: all rows.
     scale : bool, default=False
-        Whether to scale by s too; s = 1 otherwise, and where the shared rows of `Z` are in one place.
+        Whether to scale by s too; s = 1 otherwise, and where the shared points are in one place in either map.
 
     Returns
     -------
@@ -57,8 +60,11 @@ def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArra
         raise ValueError(f"Z has {points.shape[1]} dimensions, but `to` has {others.shape[1]}; they must match.")
     rows, other_rows = shared_rows(shared, len(points), len(others))
     source, target = points[rows].astype(np.float64), others[other_rows].astype(np.float64)
-    # Points in one place have no scale, although rounding parts them from their mean.
-    scale = scale and bool(np.ptp(source, axis=0).any())
+    # Points in one place have no scale: their size is rounding.
+    sizes = ((source, points), (target, others))
+    scale = scale and all(
+        np.ptp(part, axis=0).max() > _ONE_PLACE * np.ptp(whole, axis=0).max() for part, whole in sizes
+    )
     source_mean, target_mean = source.mean(axis=0), target.mean(axis=0)
     source, target = source - source_mean, target - target_mean
     turn, total = orthogonal_procrustes(source, target)
