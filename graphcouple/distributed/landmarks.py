@@ -324,7 +324,7 @@ def _leverage(mean: NDArray[Any], whiten: NDArray[Any], rows: NDArray[Any]) -> N
 
 
 def _placed(rows: Any, model: Any, landmarks: NDArray[Any], block_info: Any) -> NDArray[Any]:
-    """Return the places of the rows of one chunk; landmarks have those of the fit, which `transform` may not return."""
+    """Return the places of the rows of one chunk; landmarks keep their places, which `transform` may change."""
     Z = np.array(_by_model(rows, model, "transform", block_info))
     first, last = block_info[0]["array-location"][0]
     here = slice(*np.searchsorted(landmarks, (first, last)))

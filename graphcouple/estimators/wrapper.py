@@ -58,7 +58,7 @@ class WithTerm(EmbeddingEstimator):
     @property
     def _fitted(self) -> CouplingEstimator:
         check_is_fitted(self)
-        # The map is the user's to turn, as that of a plain method.
+        # Users may turn the map, as they may turn a plain method's.
         self.estimator_.embedding_ = self.embedding_
         return self.estimator_
 
