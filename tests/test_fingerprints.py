@@ -74,7 +74,7 @@ def test_a_metric_that_counts_and_remembers_its_calls_is_the_same_metric():
     settings.WIDTH, settings.calls = 1.0, 0
 
     def of_settings(u, v):
-        settings.calls += 1
+        settings.calls = settings.calls + 1
         return float(abs(u - v).sum() * settings.WIDTH)
 
     before = fingerprint(of_settings)
