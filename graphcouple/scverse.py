@@ -92,8 +92,12 @@ def embed(
     options: dict[str, Any] = {}
     if neighbors_key is not None:
         estimator, options = _with_neighbors(adata, neighbors_key, estimator)
-    estimator.fit(points, **options)
     in_obsm, in_uns = (f"X_{name}", name) if key_added is None else (key_added, key_added)
+    if in_obsm == "X_pca" and adata.n_vars > MOST_COLUMNS:
+        raise ValueError(
+            "later calls would take the map in obsm['X_pca'] for the data; pass key_added, as 'X_pca_map'."
+        )
+    estimator.fit(points, **options)
     _write(adata, in_obsm, estimator.embedding_)
     stated = {"method": name, "use_rep": used, "n_pcs": n_pcs, "neighbors_key": neighbors_key}
     stated |= {"random_state": estimator.get_params().get("random_state")}

@@ -150,3 +150,14 @@ def test_missing_labels_are_refused_before_the_fit(tmp_path, run):
     assert code == 2
     assert "d.csv has no label in row 5 (counted from 0) but 'nan'" in err
     assert list(tmp_path.glob("*.npy")) == []
+
+
+def test_warnings_of_every_command_are_shown(run, tmp_path):
+    code, out, err = run("compare", "iris", "-m", "pca,tsne", "--perplexity", 0.5, "-n", 20, "--no-plot")
+    assert (code, "pca" in out) == (0, True)
+    assert "graphcouple: warning: tsne, default failed, and is left out: ValueError: perplexity" in err
+    counted = "\n".join(f"{i},{i % 7},{i % 5}" for i in range(60))
+    (tmp_path / "map.csv").write_text(f"t,x,y\n{counted}\n")
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(60, 4)))
+    _, _, err = run("evaluate", tmp_path / "X.npy", tmp_path / "map.csv", "-k", 5)
+    assert "graphcouple: warning: the first column of map.csv, 't', is left out as an index" in err

@@ -213,8 +213,9 @@ def test_a_report_needs_the_points_for_their_dimension(rng):
     X = rng.normal(size=(30, 4))
     law = gc.GraphModel("gaussian", "D", gc.Perplexity(5), metric="precomputed")
     distances = cdist(X, X)
-    with pytest.raises(ValueError, match="does not say the dimension of the points"):
-        gc.degeneracy_report(law, distances)
+    for other, data in ((law, distances), (gc.GraphModel("gaussian", "D", gc.Perplexity(5), metric="cosine"), X)):
+        with pytest.raises(ValueError, match="depend on differences of the columns"):
+            gc.degeneracy_report(other, data)
     assert gc.degeneracy_report(law.posterior(distances), X, n_samples=5).n_features == 4
     by_class, y = gc.GraphModel("gaussian", "D", gc.Perplexity(5), target_weight=0.9), np.arange(30) % 2
     report = gc.degeneracy_report(by_class, X, n_samples=5, y=y)

@@ -66,6 +66,10 @@ def test_an_estimate_states_its_stages_and_whether_it_fits(monkeypatch):
     assert answer.n_bytes == max(stage.n_bytes for stage in answer.stages)
     assert 0.0 < answer.seconds < 600.0
     assert answer.fits
+    # Integers become double precision, and a method that needs classes gets some.
+    supervised = gc.UMAP(max_iter=2, target_weight=0.5)
+    sizes = {dtype: gc.estimate(supervised, 60, 30, dtype).stages[0].n_bytes for dtype in (np.uint8, np.float64)}
+    assert len(set(sizes.values())) == 1
     assert str(answer).splitlines()[-1].startswith("in all")
     monkeypatch.setattr("graphcouple.estimators.cost.free_memory", lambda: 1e6)
     monkeypatch.setattr(cost, "_seconds", lambda *trial: (1.0, 1.0, 1.0))

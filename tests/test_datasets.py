@@ -78,6 +78,9 @@ def test_a_folder_of_idx_files_is_read_training_images_first(tmp_path, rng):
     X, labels = gc.datasets.load("mnist", tmp_path / "t10k-images-idx3-ubyte.gz")
     np.testing.assert_array_equal(X, images[:3].reshape(3, 12))
     np.testing.assert_array_equal(labels, y[:3])
+    for missing in ("t10k-images-idx3-ubyte", "test-images-idx3-ubyte.gz"):
+        with pytest.raises(FileNotFoundError, match=missing):
+            gc.datasets.load("mnist", tmp_path / missing)
 
 
 def test_local_copies_in_other_formats(tmp_path, rng):
@@ -114,6 +117,8 @@ def test_labels_of_local_copies_stay_apart_and_are_found_by_name(tmp_path):
         assert gc.datasets.load("mnist", tmp_path / "b.npz")[1].dtype == kind
     np.savez(tmp_path / "c.npz", X=np.eye(3), y=np.array([b"1", b"10", b"2"]))
     assert gc.datasets.load("mnist", tmp_path / "c.npz")[1].tolist() == [1, 10, 2]
+    (tmp_path / "f.csv").write_text("x,y,label\n0,0,5\n0.5,1,6\n1,2,7\n")
+    assert gc.datasets.load("mnist", tmp_path / "f.csv")[1].tolist() == [5, 6, 7]
     (tmp_path / "d.tsv").write_text("label\ta\n7\t1\n8\t2\n9\t4\n")
     pl.DataFrame({"Label": [7, 8, 9], "a": [1.0, 2.0, 4.0]}).write_parquet(tmp_path / "e.parquet")
     for file in ("d.tsv", "e.parquet"):

@@ -145,6 +145,15 @@ def test_mixtures_callbacks_and_limits():
             call()
 
 
+def test_every_descent_has_the_iterations_of_the_method():
+    seen = []
+    method = gc.TSNE(perplexity=8, max_iter=7, callback=lambda i, loss, Z: seen.append(i))
+    reduced = gc.DistR(method, n_prototypes=6, random_state=0).fit(X)
+    assert len(seen) > 2
+    assert np.diff(sorted(set(seen))).max() <= 7
+    assert reduced.n_iter_ == max(seen)
+
+
 def test_as_many_places_as_points_give_the_plain_method():
     plain = gc.TSNE(perplexity=8, random_state=0).fit(X)
     reduced = gc.DistR(gc.TSNE(perplexity=8), n_prototypes=60, random_state=0).fit(X)

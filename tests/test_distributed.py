@@ -7,6 +7,7 @@ import warnings
 import dask
 import dask.array as da
 import numpy as np
+import polars as pl
 import pytest
 from dask.distributed import Client, LocalCluster
 from sklearn.base import clone
@@ -65,6 +66,11 @@ def test_other_types_are_read_as_numbers(dtype):
     np.testing.assert_array_equal(as_chunks(X).compute(), X.astype(float))
     with pytest.raises(TypeError, match="X must hold real numbers, got dtype complex128"):
         as_chunks(np.ones((3, 2)) * 1j)
+
+
+def test_parquet_files_are_read(tmp_path):
+    pl.DataFrame({str(c): ROWS[:, c] for c in range(ROWS.shape[1])}).write_parquet(tmp_path / "rows.parquet")
+    np.testing.assert_array_equal(as_chunks(tmp_path / "rows.parquet").compute(), ROWS)
 
 
 def test_the_sample_of_many_rows_does_not_depend_on_chunks():
@@ -180,6 +186,8 @@ def test_what_is_unusable_is_named():
         fit_landmarks(chunks[chunks[:, 0] > 0], TSNE, n=200)
     with pytest.raises(ValueError, match="X must have shape"):
         fit_landmarks(ROWS[:, 0], TSNE)
+    with pytest.raises(ValueError, match=r"a \.zarr array, or a \.parquet file or a folder of them, got 'rows\.npy'"):
+        fit_landmarks("rows.npy", TSNE)
     with pytest.raises(TypeError, match="must have transform"):
         fit_landmarks(ROWS, object())
 

@@ -11,8 +11,10 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
+from graphcouple.graphs import Support
 from graphcouple.laws import QuadraticTransport, SymmetricEntropic
 from graphcouple.laws.priors import DoublyStochastic
+from graphcouple.laws.quadratic import _search
 
 KERNELS = pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Student()], ids=str)
 
@@ -247,6 +249,11 @@ def test_quadratic_transport_by_projections(rng, ties):
     equations[:, 12] = -P[at, to]
     penalty = np.linalg.lstsq(equations, cost[at, to], rcond=None)[0][12]
     np.testing.assert_allclose(P, nearest_transport(cost, penalty), atol=1e-5)
+    # The shifts belong to the means.
+    edges = Support.all_pairs(12)
+    shifts, means = _search(edges, cost[edges.rows, edges.indices], 4.0)
+    mass = np.maximum(shifts[edges.rows] + shifts[edges.indices] - cost[edges.rows, edges.indices], 0.0)
+    np.testing.assert_allclose(mass / mass.sum(), means / means.sum(), atol=1e-12)
 
 
 def test_quadratic_transport_on_near_neighbours_is_that_of_all_pairs(rng):

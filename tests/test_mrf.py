@@ -406,3 +406,35 @@ def test_a_field_of_ones_own_tends_to_the_limit():
     # By hand for all graphs: the limit's masses times the field of the components' means.
     mass = limit.probabilities * np.exp([heavy(component_indicators(W).T @ X) for W in limit.graphs])
     np.testing.assert_allclose(laws[0].probabilities, mass / mass.sum(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("weights", [(3e6, 3e6, 3e6), (1e7, 1.0, 1.0), (1e-6, 1e-6, 1e-6)])
+def test_quadrature_finds_narrow_and_wide_peaks(weights):
+    W = np.zeros((3, 3))
+    W[np.triu_indices(3, 1)] = weights
+    found = gc.PairwiseMRF(gc.Gaussian()).log_normalizer(W, 1, method="quadrature")
+    # The determinant of the reduced Laplacian of a triangle, by the matrix-tree theorem, times 3 nodes.
+    a, b, c = weights
+    assert found.value == pytest.approx(np.log(2 * np.pi) - 0.5 * np.log(3 * (a * b + a * c + b * c)), abs=1e-6)
+    # Heavy tails that weigh so much are Gaussian near 0: (1 + s)^−w ≈ exp(−w s).
+    heavy = gc.PairwiseMRF(gc.Student()).log_normalizer(1e6 * TRIANGLE, 1)
+    assert heavy.value == pytest.approx(np.log(2 * np.pi) - 0.5 * np.log(9 * 2e6**2), abs=1e-4)
+
+
+def test_draws_that_say_little_are_told():
+    complete = np.triu(np.ones((40, 40)), 1)
+    with pytest.warns(UserWarning, match="rests on few of 500 draws"):
+        found = gc.PairwiseMRF(gc.Student(3.0)).log_normalizer(complete, 2, method="monte carlo", n_samples=500, rng=0)
+    # The product of all kernels underflows, and its logarithm is finite.
+    assert np.isfinite(found.value)
+    assert found.standard_error > 0.1
+
+
+def test_a_field_keeps_its_covariance_and_laws_refuse_a_second_one():
+    covariance, W = np.eye(1), np.array([[0, 1.0], [0, 0]])
+    field = gc.PairwiseMRF(gc.Gaussian(), covariance)
+    before = field.log_normalizer(W, 1).value
+    covariance *= 100.0
+    assert field.log_normalizer(W, 1).value == before
+    with pytest.raises(ValueError, match="takes the place of the normal law"):
+        gc.finite_epsilon_posterior(GAUSSIAN, [[0.0], [1.0]], 1.0, covariance=np.eye(1), log_field=lambda means: 0.0)

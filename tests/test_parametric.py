@@ -109,3 +109,14 @@ def test_what_no_function_can_do_says_so():
         by_others.save("nowhere")
     places = pickle.loads(pickle.dumps(by_others)).transform(X[:3])
     np.testing.assert_array_equal(places, by_others.transform(X[:3]))
+
+
+def test_units_and_constant_columns_change_nothing():
+    narrow = X * np.array([1e9, 1.0, 1e-9, 1.0, 1.0, 1.0])
+    with_constant = np.column_stack([narrow, np.full(60, 0.1)])
+    for points in (narrow, with_constant):
+        basis = FeatureBasis.of(points)
+        assert basis.values.shape == (60, 4)
+        # Both span the same maps.
+        projected = basis.values @ basis.coefficients(FeatureBasis.of(X).values)
+        np.testing.assert_allclose(projected, FeatureBasis.of(X).values, atol=1e-6)

@@ -208,8 +208,27 @@ def test_wishart_law_against_scipy(X, rng):
     for wrong in (np.eye(N) + np.triu(np.ones((N, N)), 1), np.full((N, N), np.nan)):
         with pytest.raises(ValueError, match="finite and symmetric"):
             law.log_prob(wrong)
-    with pytest.raises(ValueError, match="dof"):
-        gc.PrecisionPosterior(X, dof=N - 1)
+    for dof in (N - 1, np.inf):
+        with pytest.raises(ValueError, match="dof"):
+            gc.PrecisionPosterior(X, dof=dof)
+    assert gc.PrecisionPosterior(X[:1], dof=2.0).sample(0).shape == (1, 1)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (4, 2)])
+def test_wishart_laws_of_large_points_and_of_points_changed_later(rng, shape):
+    X = rng.normal(size=shape)
+    law = gc.PrecisionPosterior(X, 5.0)
+    # In the basis of the singular vectors the scale is diagonal.
+    left, values, _ = np.linalg.svd(1e8 * X)
+    inverse = 1.0 / (1.0 + np.pad(values, (0, shape[0] - len(values))) ** 2)
+    far, dof = gc.PrecisionPosterior(1e8 * X, 5.0), 5.0 + shape[1]
+    np.testing.assert_allclose(far.mean(), dof * (left * inverse) @ left.T, rtol=1e-6)
+    theirs = wishart(dof, np.eye(shape[0])).entropy() + 0.5 * (shape[0] + 1) * np.log(inverse).sum()
+    assert far.entropy() == pytest.approx(theirs, abs=1e-7)
+    assert np.linalg.eigvalsh(far.sample(0)).max() > 0.0
+    before = law.entropy()
+    X *= 10.0
+    assert law.entropy() == before
 
 
 def test_cross_entropy_of_wishart_laws_by_sampling_and_as_the_objective(rng):

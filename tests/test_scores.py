@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import graphcouple as gc
 from graphcouple import metrics
+from graphcouple._support.validation import centred
 from tests.reference import distances, literal_neighborhoods
 
 
@@ -25,8 +26,9 @@ def test_knn_accuracy_and_clusters_are_those_of_scikit_learn():
     found = KMeans(3, n_init=10, random_state=0).fit_predict(Z)
     scores = metrics.cluster_scores(Z, np.array(["a", "b", "c"])[y])
     assert scores.nmi == pytest.approx(sk.normalized_mutual_info_score(y, found), abs=1e-12)
-    assert scores.silhouette == pytest.approx(sk.silhouette_score(Z, found), abs=1e-12)
-    assert scores.davies_bouldin == pytest.approx(sk.davies_bouldin_score(Z, found), abs=1e-12)
+    around = centred(Z)
+    assert scores.silhouette == pytest.approx(sk.silhouette_score(around, found), abs=1e-12)
+    assert scores.davies_bouldin == pytest.approx(sk.davies_bouldin_score(around, found), abs=1e-12)
     assert np.isnan(metrics.cluster_scores(Z, n_clusters=4).nmi)
 
 
@@ -324,3 +326,9 @@ def test_an_unknown_score_is_refused_before_a_search(iris):
     names = gc.metrics.evaluate(*(part[:100:4] for part in (iris[0], iris[0][:, :2], iris[1]))).index
     for name in names:
         gc.metrics.scorer(name)
+
+
+def test_clusters_are_the_same_wherever_the_map_lies(rng):
+    Z = rng.normal(size=(60, 2)) + 5.0 * np.repeat(np.eye(2), 30, axis=0)
+    near, far = (metrics.cluster_scores(Z + shift, n_clusters=2) for shift in (0.0, 1e9))
+    np.testing.assert_allclose(far, near, rtol=1e-5)

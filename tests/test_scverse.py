@@ -154,6 +154,8 @@ def test_scores_are_those_of_the_arrays(cells):
 def test_mistakes_are_named(cells):
     wide = anndata.AnnData(np.ones((60, 70)))
     fitted = gc.PrecisionCoupling().fit(cells.obsm["X_pca"])
+    other = cells.copy()
+    other.obsm["taken"] = other.obsm["X_pca"]
 
     def transform(**options):
         gc.scverse.transform(cells[:9].copy(), fitted, reference=cells, **options)
@@ -172,7 +174,8 @@ def test_mistakes_are_named(cells):
         (lambda: gc.scverse.embed(cells, gc.TSNE), TypeError, "method must be a name"),
         (lambda: gc.scverse.embed(cells, neighbors_key="bbknn"), KeyError, "run sc.pp.neighbors"),
         (lambda: gc.scverse.embed(cells, "isomap", neighbors_key="neighbors"), ValueError, "takes no stored neighbors"),
-        (lambda: gc.scverse.embed(cells, "pca", copy=True), ValueError, "has 20 columns, not a map's"),
+        (lambda: gc.scverse.embed(cells, "pca", copy=True), ValueError, "later calls would take the map"),
+        (lambda: gc.scverse.embed(other, "pca", key_added="taken"), ValueError, "has 20 columns, not a map's"),
         (lambda: gc.TSNE().fit(cells), TypeError, "gc.scverse.embed"),
         (lambda: transform(use_rep="X_scvi"), ValueError, "use_rep='X_scvi' does not apply with a reference"),
         (lambda: transform(n_pcs=99), ValueError, r"n_pcs=99, but varm\['PCs'\] has 20 columns"),

@@ -14,6 +14,7 @@ import graphcouple as gc
 from graphcouple.kernels.base import KERNELS
 from graphcouple.searches import Fit, RandomMap, SearchResult, halving
 from graphcouple.searches.draws import Draws
+from graphcouple.searches.result import _table
 from graphcouple.searches.runs import Runner, Store
 from graphcouple.searches.space import Candidate, candidates, references
 from tests.extensions.kernel import Laplace
@@ -237,6 +238,8 @@ def test_picture_and_page(found, tmp_path):
     assert all(name.replace("'", "&#x27;") in page for name in found.methods)
     assert repr(found).startswith("No method surpasses these")
     assert found._repr_html_().count("<tr>") == 1 + len(found.front)
+    # Not every method has all scores.
+    assert "held out R(10)" in _table({"a": {"R(10)": 0.1}, "b": {"R(10)": 0.2, "held out R(10)": 0.15}})
     with pytest.raises(ValueError, match="two objectives"):
         short(space=[RandomMap()], objectives=["R(10)"]).plot()
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from graphcouple.datasets import _columns
-from graphcouple.datasets._files import read_labels, read_points
+from graphcouple.datasets._files import read_labels, read_points, read_texts
 
 pl = pytest.importorskip("polars")
 
@@ -85,6 +85,7 @@ def test_vectors_in_one_column(tmp_path):
 def test_an_index_of_pandas_is_no_column(tmp_path):
     pl.DataFrame({"a": X[:, 0], "__index_level_0__": np.arange(12)}).write_parquet(tmp_path / "t.parquet")
     assert read_points(tmp_path / "t.parquet", None)[0].shape == (12, 1)
+    assert read_texts(tmp_path / "t.parquet", ["-1"]) == {"-1": [str(x) for x in X[:, 0]]}
 
 
 def test_damaged_and_large_files_are_refused_in_words(table, tmp_path, monkeypatch):
@@ -233,4 +234,23 @@ def test_labels_that_are_told_apart_stay_apart(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text('"a","b"\n"1",5.1,3.5\n"2",4.9,3.0\n')
     with pytest.raises(ValueError, match=r"r\.csv has 2 names and 3 cells in a row; name every column"):
+        read_points(path, None)
+
+
+def test_lines_names_and_spaces_of_tables(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,y\n1,2,0\n\n\n3,4,1\n5,x,1\n")
+    with pytest.raises(ValueError, match="no number in line 6, column b"):
+        read_points(path, "y")
+    path.write_text("x,kind,kind\n1,2,2\n3,4,4\n")
+    with pytest.raises(ValueError, match="2 columns 'kind'; give the number of one"):
+        read_points(path, "kind")
+    assert read_points(path, "1")[1].tolist() == [2, 4]
+    path.write_text('a,b,kind\n1,2,cat\n3,4,"cat "\n5,6, cat\n')
+    assert set(read_points(path, "kind")[1]) == {"cat"}
+    pl.DataFrame({"a": [1.0, 2.0], "kind": ["cat", "cat "]}).write_parquet(tmp_path / "t.parquet")
+    assert set(read_points(tmp_path / "t.parquet", "kind")[1]) == {"cat"}
+    # A first row of missing values is data, which are refused.
+    path.write_text("NA,NA\n1,2\n3,4\n")
+    with pytest.raises(ValueError, match="no number in line 1, column 0"):
         read_points(path, None)

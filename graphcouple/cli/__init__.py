@@ -6,13 +6,12 @@ import gc
 import importlib
 import signal
 import sys
-import warnings
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from graphcouple.cli._common import METHODS
+from graphcouple.cli._common import METHODS, printed_warnings
 from graphcouple.cli._compare import compare
 from graphcouple.cli._embed import embed
 from graphcouple.cli._estimate import estimate
@@ -81,7 +80,6 @@ def _fail(message: str) -> NoReturn:
 
 def main() -> None:
     """Run the command; every failure is one line on standard error and exit status 2."""
-    warnings.simplefilter("ignore")
     # Rare garbage collection: it takes a tenth of a short command's time, while libraries load.
     gc.set_threshold(20_000)
     for stream in (sys.stdout, sys.stderr):
@@ -91,7 +89,8 @@ def main() -> None:
     # SIGTERM unwinds like an interruption, so that no temporary file is left.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        status = cli.main(prog_name="graphcouple", standalone_mode=False)
+        with printed_warnings():
+            status = cli.main(prog_name="graphcouple", standalone_mode=False)
     except click.UsageError as error:
         _fail(error.format_message())
     except (click.Abort, KeyboardInterrupt):

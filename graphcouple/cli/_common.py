@@ -103,8 +103,7 @@ def load_data(
         name = data
     elif path.suffix or path.exists():
         separate = labels is not None and Path(labels).is_file()
-        with _printed_warnings():
-            X, y = _files.read_points(path, None if separate else labels, names_of(columns) or None, texts)
+        X, y = _files.read_points(path, None if separate else labels, names_of(columns) or None, texts)
         name = path.name.removesuffix(_files.suffix_of(path)) or "embedding"
     else:
         raise ValueError(
@@ -181,20 +180,26 @@ def fit_reporting(estimator: Any, X: Any, y: Any = None) -> float:
     model = getattr(estimator, "estimator", None) or estimator
     if "verbose" in model.get_params():
         model.set_params(verbose=int(sys.stderr.isatty()))
-    with _printed_warnings():
-        estimator.fit(X, y)
+    estimator.fit(X, y)
     return time.perf_counter() - start
 
 
 @contextmanager
-def _printed_warnings() -> Iterator[None]:
-    """Print the library's own warnings, each once."""
-    with warnings.catch_warnings(record=True) as messages:
+def printed_warnings() -> Iterator[None]:
+    """Print the library's own warnings as they come, each once."""
+    package, printed = Path(__file__).parents[1], set()
+
+    def show(message: Warning | str, category: type[Warning], filename: str, *_: Any, **__: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in printed and Path(filename).is_relative_to(package):
+            printed.add(text)
+            click.echo(f"graphcouple: warning: {text}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
         yield
-    package = Path(__file__).parents[1]
-    for text in dict.fromkeys(str(w.message) for w in messages if Path(w.filename).is_relative_to(package)):
-        click.echo(f"graphcouple: warning: {' '.join(text.split())}", err=True)
 
 
 def plain(text: Any) -> Any:

@@ -3,7 +3,8 @@
     L(Z) = Σ_near (τ/2) [√d̃/(10 + d̃) + arctan(√(d̃/10))/√10] + Σ_drawn 1/(1 + d̃),    d̃ = 1 + d².
 
 The slope of a near pair is PaCMAP's times τ/(2√d̃): false neighbours that lie far apart pull less. Further pairs are
-drawn every ten steps from the points within τ on the map, among other candidates, so that touching groups separate.
+drawn every ten steps from candidates within τ on the map, and from others only if these are too few, so that touching
+groups separate.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Fading(RadialFunction):
 class LocallyAdjusted(PairwiseControlled):
     """LocalMAP's loss of the last phase; `at` gives the earlier phases, which are PaCMAP's, `plain`.
 
-    Each point draws `n_far` points within the reach τ, and never its near pairs, `pairs`.
+    Each point draws `n_far` candidates, those within the reach τ first, and never its near pairs, `pairs`.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from graphcouple.couplings.base import Objective
 from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray
 
-# Directions in which features vary less, relative to the widest, are rounding errors.
+# Features that vary less, relative to their size, and directions, relative to the widest, are rounding errors.
 _NO_SPREAD = 1e-12
 
 # Dense features of more entries would take over 4 GB.
@@ -102,13 +102,18 @@ class FeatureBasis:
         fitted = None if features is None else clone(features).fit(X)
         phi = features_of(X, fitted)
         n, mean = len(phi), phi.mean(axis=0)
-        squares, vectors = np.linalg.eigh((phi - mean).T @ (phi - mean) / n)
-        varying = squares > _NO_SPREAD * max(float(squares[-1]), np.finfo(np.float64).tiny)
-        if not varying.any():
+        spread = phi.std(axis=0)
+        # A column may vary little because of its unit, but not beside its own entries.
+        varies = spread > _NO_SPREAD * np.abs(phi).max(axis=0)
+        if not varies.any():
             raise ValueError("the features of all rows are equal, so no map is a function of them; choose others.")
+        per_spread = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)
+        scaled = (phi - mean) * per_spread
+        squares, vectors = np.linalg.eigh(scaled.T @ scaled / n)
+        varying = squares > _NO_SPREAD * squares[-1]
         if varying.sum() >= n - 1:
             warn(f"{varying.sum()} independent features of {n} points do not constrain the map; use fewer.")
-        directions = vectors[:, varying] / np.sqrt(squares[varying])
+        directions = per_spread[:, None] * vectors[:, varying] / np.sqrt(squares[varying])
         return cls(fitted, mean, directions, (phi - mean) @ directions)
 
     def coefficients(self, Z: FloatArray) -> FloatArray:

@@ -130,7 +130,9 @@ class TripletCoupling(Coupling):
         if self.n_inliers > type(self).n_inliers:
             warn_of_fewer("inliers", self.n_inliers, n_inliers, n, "n_inliers")
         near = most_likely(problem.posterior, n_inliers)
-        scales = _scales(near, np.sqrt(distances.of_edges(near, problem.n_jobs)))
+        # The most likely edges are those short beside the scales, so they are not always the shortest.
+        edges = problem.posterior.support
+        scales = _scales(edges, np.sqrt(distances.of_edges(edges, problem.n_jobs)))
         parts = [_of_neighbors(near, self.n_outliers, rng), _random(n, self.n_random, rng)]
         triplets = np.concatenate(parts)
         i, j, k = triplets.T
@@ -145,15 +147,15 @@ class TripletCoupling(Coupling):
         return TripletSum(triplets, ((1.0 + weights) ** power - 1.0) / power, n, problem.n_jobs)
 
 
-def _scales(near: Support, dist: FloatArray) -> FloatArray:
+def _scales(edges: Support, dist: FloatArray) -> FloatArray:
     """Return the scale of each point, the mean distance of its third to fifth neighbours."""
-    order = np.lexsort((dist, near.rows))
-    rank = np.arange(near.n_edges) - near.indptr[near.rows]
-    counts = np.diff(near.indptr)
+    order = np.lexsort((dist, edges.rows))
+    rank = np.arange(edges.n_edges) - edges.indptr[edges.rows]
+    counts = np.diff(edges.indptr)
     # The last neighbours, if there are fewer.
-    between = (rank >= np.minimum(2, counts - 1)[near.rows]) & (rank < 5)
-    sums = np.bincount(near.rows[between], dist[order][between], minlength=counts.size)
-    scales = sums / np.bincount(near.rows[between], minlength=counts.size)
+    between = (rank >= np.minimum(2, counts - 1)[edges.rows]) & (rank < 5)
+    sums = np.bincount(edges.rows[between], dist[order][between], minlength=counts.size)
+    scales = sums / np.bincount(edges.rows[between], minlength=counts.size)
     # Among copies the scale is 0, and all other points would be infinitely far.
     typical = float(np.median(scales[scales > 0.0])) if (scales > 0.0).any() else 1.0
     return np.where(scales > _LEAST_SCALE * typical, scales, typical)

@@ -54,6 +54,8 @@ def is_gzip(path: Path) -> bool:
 def column_of(path: Path, name: str, first: Sequence[str], header: bool = True) -> int:
     """Return the position of a column, given its name or its number from 0."""
     if header and name in first:
+        if (count := first.count(name)) > 1:
+            raise ValueError(f"{path.name} has {count} columns {name!r}; give the number of one, counted from 0.")
         return first.index(name)
     if name.lstrip("-").isdigit() and -len(first) <= int(name) < len(first):
         return int(name) % len(first)
@@ -81,7 +83,10 @@ def without_index(path: Path, X: NDArray[Any], names: Sequence[str]) -> NDArray[
     counts = len(X) >= _FEWEST and X[0, 0] in (0, 1) and bool((X[:, 0] == X[0, 0] + np.arange(len(X))).all())
     if X.shape[1] == 1 or not (counts or names[0] == "Unnamed: 0"):
         return X
-    warn(f"the first column of {path.name}, {names[0]!r}, is left out as an index; --columns would keep it.")
+    warn(
+        f"the first column of {path.name}, {names[0]!r}, is left out as an index; the command's option --columns keeps "
+        "it."
+    )
     return X[:, 1:]
 
 

@@ -39,7 +39,7 @@ _FEW = 3
 # Lines that are searched for the first row after a header.
 _LOOKED_AT = 20
 
-_TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
+TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".mtx", ".h5ad")
 
 
@@ -86,8 +86,8 @@ def read_points(
     if not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
     suffix = suffix_of(path)
-    if suffix not in _TABLES and (columns is not None or apart):
-        raise ValueError(f"{path.name} has no columns to choose; tables are {', '.join(_TABLES)}.")
+    if suffix not in TABLES and (columns is not None or apart):
+        raise ValueError(f"{path.name} has no columns to choose; tables are {', '.join(TABLES)}.")
     if suffix == ".npy":
         return _load_numpy(path), None
     if suffix == ".npz":
@@ -179,7 +179,7 @@ def read_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
 
 def first_row_of(path: Path) -> list[str]:
     """Return the names of a table's columns, or its first row; nothing for other files."""
-    if suffix_of(path) not in _TABLES:
+    if suffix_of(path) not in TABLES:
         return []
     return parquet_names(path) if suffix_of(path) == ".parquet" else _head(path)[0]
 
@@ -208,7 +208,9 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     return (
         first,
         second,
-        not any(map(_is_number, first)) or over or _number_columns(named, second[len(first) - len(named) :]),
+        not any(_is_number(a) or (a and a.lower() in _MISSING) for a in first)
+        or over
+        or _number_columns(named, second[len(first) - len(named) :]),
     )
 
 
@@ -233,7 +235,7 @@ def _rows(path: Path, header: bool) -> Iterator[tuple[int, list[str]]]:
 
 def _cells(path: Path, at: int, header: bool) -> list[str]:
     """Return the texts of a column; empty for rows that are too short."""
-    return [row[at] if at < len(row) else "" for _, row in _rows(path, header)]
+    return [row[at].strip() if at < len(row) else "" for _, row in _rows(path, header)]
 
 
 def _name_of(column: int, first: list[str], header: bool) -> str:
@@ -289,7 +291,9 @@ def _read_csv(
         place = re.search(r"at row (\d+), column (\d+)", str(error))
         if place is None or bad:
             raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
-        line, name = int(place[1]) + 1 + int(header), _name_of(int(place[2]) - 1, first, header)
+        # NumPy counts rows, without empty lines.
+        line = next(islice(_rows(path, header), int(place[1]), None))[0]
+        name = _name_of(int(place[2]) - 1, first, header)
         raise ValueError(f"{path.name} has no number in line {line}, column {name}; impute or drop it.{hint}") from None
     _check_widths(path, len(first), header)
     if header and chosen is None:

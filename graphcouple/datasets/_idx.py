@@ -74,12 +74,11 @@ def read_idx_pairs(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     OSError, ValueError
         When a file is missing or is not an IDX file, or the numbers of images and labels differ.
     """
-    folder = path if path.is_dir() else path.parent
-    files = sorted(folder.glob("*images*idx3*"), key=lambda file: ("train" not in file.name, file.name))
-    # A file that exists both gzipped and not is read once.
-    files = list({file.name.removesuffix(".gz"): file for file in reversed(files)}.values())[::-1]
-    if path.is_file():
-        files = [path]
+    files = [path]
+    if path.is_dir():
+        files = sorted(path.glob("*images*idx3*"), key=lambda file: ("train" not in file.name, file.name))
+        # A file that exists both gzipped and not is read once.
+        files = list({file.name.removesuffix(".gz"): file for file in reversed(files)}.values())[::-1]
     if not files:
         raise FileNotFoundError(f"{path} holds no IDX files of images, such as train-images-idx3-ubyte.gz")
     images, labels = [], []

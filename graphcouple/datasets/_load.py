@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_labels
-from graphcouple.datasets._files import READABLE, as_labels, first_row_of, read_points, whole_numbers
+from graphcouple.datasets._files import TABLES, as_labels, first_row_of, read_points, whole_numbers
 from graphcouple.datasets._idx import read_idx_pairs
 
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "swiss_roll", "wine")
@@ -36,7 +36,10 @@ FETCHED = {
 """The data sets fetched from OpenML or read from a local copy."""
 
 _LABEL_COLUMNS = ("label", "labels", "class", "target", "y")
-_LOCAL = "a folder of IDX files or one of its images files, a .mat file with X and Y, or " + ", ".join(READABLE)
+_LOCAL = (
+    "a folder of IDX files or one of its images files, a .mat file with X and Y, .npz with X and y, or "
+    + ", ".join(TABLES)
+)
 
 
 def load(
@@ -58,7 +61,7 @@ def load(
     path : path, optional
         A local copy to read instead of fetching, with any number of rows: a folder of IDX files or one of its images
         files; a .mat file with X and Y; an .npz file with X and y; a table (.csv, .tsv or .parquet) with labels in the
-        column "label", "labels", "class", "target" or "y", or else in the last one.
+        first of the columns "label", "labels", "class", "target" and "y" that exists, or else in the last column.
     data_home : path, optional
         Where scikit-learn stores fetched data; the default is its own folder, ~/scikit_learn_data.
 
@@ -124,15 +127,16 @@ def _fetch(name: str, data_home: str | PathLike[str] | None) -> tuple[Any, Any]:
 
 
 def _read(path: Path) -> tuple[Any, Any]:
+    if not path.exists():
+        raise FileNotFoundError(f"no such file or folder: {path}; path= takes {_LOCAL}")
     if path.is_dir() or "idx3" in path.name:
         return read_idx_pairs(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"no such file or folder: {path}; path= takes {_LOCAL}")
     if path.suffix.lower() == ".mat":
         return _read_mat(path)
     first = first_row_of(path)
     # Without a name, the last column of a table has the labels.
-    labels = next((cell for cell in first if cell.lower() in _LABEL_COLUMNS), "-1") if first else None
+    named = (cell for name in _LABEL_COLUMNS for cell in first if cell.lower() == name)
+    labels = next(named, "-1") if first else None
     X, y = read_points(path, labels)
     if y is None:
         raise ValueError(f"{path} holds no labels for its {np.shape(X)[0]} points; path= takes {_LOCAL}.")

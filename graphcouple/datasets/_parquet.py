@@ -43,7 +43,7 @@ def read_parquet(
     pl = require("polars", "reading Parquet needs polars", "parquet")
     try:
         lazy = pl.scan_parquet(path, glob=False)
-        schema = {name: dtype for name, dtype in lazy.collect_schema().items() if not name.startswith(_INDEX)}
+        schema = _schema(lazy)
         n_rows = int(lazy.select(pl.len()).collect().item())
         names = list(schema)
         place, places = roles_of(path, names, labels, chosen, apart)
@@ -66,7 +66,7 @@ def parquet_names(path: Path) -> list[str]:
     """Return the names of the columns; none if the file is damaged, of which `read_parquet` says more."""
     pl = require("polars", "reading Parquet needs polars", "parquet")
     try:
-        return list(pl.scan_parquet(path, glob=False).collect_schema().names())
+        return list(_schema(pl.scan_parquet(path, glob=False)))
     except (pl.exceptions.PolarsError, OSError):
         return []
 
@@ -76,7 +76,7 @@ def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     import polars as pl
 
     lazy = pl.scan_parquet(path, glob=False)
-    known = lazy.collect_schema().names()
+    known = list(_schema(lazy))
     places = {name: known[column_of(path, name, known)] for name in names}
     texts = [pl.col(place).cast(pl.String).fill_null("") for place in dict.fromkeys(places.values())]
     try:
@@ -84,6 +84,11 @@ def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{path.name}: {', '.join(names)} cannot be shown as text: {str(error)[:100]}.") from None
     return {name: table[place].to_list() for name, place in places.items()}
+
+
+def _schema(lazy: Any) -> dict[str, Any]:
+    """Return the types of the columns, by name, without pandas' index."""
+    return {name: dtype for name, dtype in lazy.collect_schema().items() if not name.startswith(_INDEX)}
 
 
 def _check_columns(path: Path, columns: list[str], schema: dict[str, Any]) -> None:
@@ -129,7 +134,7 @@ def _labels(path: Path, lazy: Any, column: str, dtype: Any, pl: Any) -> NDArray[
     values = lazy.select(pl.col(column))
     if dtype.is_numeric():
         return np.asarray(values.collect().to_series().to_numpy())
-    texts = values.select(pl.col(column).cast(pl.String).fill_null(""))
+    texts = values.select(pl.col(column).cast(pl.String).str.strip_chars().fill_null(""))
     labels = texts.collect().to_series().to_list()
     check_labels(path, labels)
     return np.array(labels, dtype=np.str_)

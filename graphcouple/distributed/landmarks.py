@@ -27,11 +27,13 @@ def as_chunks(X: Any) -> Any:
     """Return rows as a dask array of known chunks, none of which cuts a row."""
     da = require("dask.array", "graphcouple.distributed needs dask", "dask")
     if isinstance(X, (str, os.PathLike)):
+        if not (Path(X).is_dir() or Path(X).suffix in (".zarr", ".parquet")):
+            raise ValueError(f"X must be a .zarr array, or a .parquet file or a folder of them, got {os.fspath(X)!r}.")
         if Path(X).suffix == ".zarr":
             X = da.from_zarr(os.fspath(X))
         else:
-            import dask.dataframe as dd
-
+            require("pyarrow", "reading Parquet by dask needs pyarrow", "dask")
+            dd = require("dask.dataframe", "reading Parquet by dask needs dask[dataframe]", "dask")
             X = dd.read_parquet(os.fspath(X)).to_dask_array(lengths=True)
     elif not isinstance(X, da.Array):
         check_unmasked(X, "X")

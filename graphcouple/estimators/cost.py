@@ -19,6 +19,7 @@ from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.wrapper import WithTerm
 from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, Space
+from graphcouple.neighbors import as_points
 from graphcouple.summation import Exact, KernelValue, as_summation
 
 # Rows of a trial fit with fast sums and with all pairs, and the powers of n with which the seconds of the search and of
@@ -138,7 +139,8 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
     sentence = model.sentence
     if not is_made(sentence.init):
         raise ValueError("init is an array of places, which has a size of its own; estimate with init='random'.")
-    memory = memory_of(sentence, n, p, np.dtype(dtype).itemsize)
+    dtype = as_points(np.zeros((2, 1), dtype=dtype)).dtype
+    memory = memory_of(sentence, n, p, dtype.itemsize)
     all_pairs = _sums_all_pairs(sentence, n)
     trial = min(n, _TRIAL_OF_ALL_PAIRS if all_pairs else _TRIAL)
     law, start, descent = _seconds(model, trial, p, dtype)
@@ -166,7 +168,8 @@ def _seconds(estimator: CouplingEstimator, n: int, p: int, dtype: Any) -> tuple[
     """Return the seconds of a trial fit's law, start and descent."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(50, p))
-    X = (centres[rng.integers(50, size=n)] + 0.5 * rng.normal(size=(n, p))).astype(dtype)
+    clusters = rng.integers(50, size=n)
+    X = (centres[clusters] + 0.5 * rng.normal(size=(n, p))).astype(dtype)
     law, times = estimator.sentence.input.for_points(n), []
     begun = np.inf
 
@@ -178,12 +181,12 @@ def _seconds(estimator: CouplingEstimator, n: int, p: int, dtype: Any) -> tuple[
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # The first fit loads the compiled loops.
-        clone(model).set_params(max_iter=2).fit(X)
+        clone(model).set_params(max_iter=2).fit(X, clusters)
         times.clear()
         start = time.perf_counter()
-        law.posterior(X, model.n_jobs)
+        law.posterior(X, model.n_jobs, y=clusters if law.uses_classes else None)
         begun = time.perf_counter()
-        model.fit(X)
+        model.fit(X, clusters)
     end, seconds = time.perf_counter(), begun - start
     descent = end - times[0]
     if times[-1] - begun > _LONGEST_TRIAL:

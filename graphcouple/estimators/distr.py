@@ -35,8 +35,9 @@ class DistR(WithTerm):
 
     The points at a place are a cluster, and the m places are a small map of the data. The loss is the plain method's,
     of n points that share m places: a coupling of the graph between clusters with the latent law of m weighted points.
-    Descent of the places and moves of single points alternate, and neither raises the loss. Under priors B, D and E it
-    is concave in each point's row of the transport plan, so plans that split points are not needed.
+    Descents of the places, of at most `max_iter` iterations each, and moves of single points alternate, and neither
+    raises the loss. Under priors B, D and E it is concave in each point's row of the transport plan, so plans that
+    split points are not needed.
 
     Parameters
     ----------
@@ -155,15 +156,14 @@ def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState, show: Pro
     sizes = np.bincount(plan.labels)
     places: FloatArray = np.column_stack([np.bincount(plan.labels, column) for column in first.T]) / sizes[:, None]
     optimizer, n_iter = optimizer_of(sentence, part.problem), 0
-    run = run_options(sentence, show)
+    run = run_options(sentence, show) | {"max_iter": sentence.max_iter}
     if "callback" in run:
         run["callback"] = lambda i, loss, Z: show(n_iter + i, loss, Z[plan.labels])
     for n_rounds in range(1, _MOST_ROUNDS + 1):
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
             if n_rounds == 1:
-                start = {"rescale": is_made(sentence.init), "max_iter": sentence.max_iter}
-                solution = solve(plan.objective(), places, optimizer, **start, **run)
+                solution = solve(plan.objective(), places, optimizer, rescale=is_made(sentence.init), **run)
             else:
                 solution = solve(bounded(plan.objective(), optimizer), places, LBFGS(), **run | {"n_starts": 1})
         n_iter += solution.n_iter

@@ -119,7 +119,9 @@ def _search(edges: Support, cost: FloatArray, perplexity: float) -> tuple[FloatA
         while excess(high) < 0.0:
             high, step = high + step, 2.0 * step
         penalty = np.exp(brentq(excess, low, high, xtol=_ACCURACY) if low < high else low)
-        return problem.shifts, problem.means(penalty)
+        # The means of a penalty set its shifts.
+        means = problem.means(penalty)
+        return problem.shifts, means
     except _NoTransport:
         return None
 

@@ -84,7 +84,7 @@ def shared_rows(
                 "same."
             )
         shared = n_points
-    if isinstance(shared, (int, np.integer)):
+    if isinstance(shared, (int, np.integer)) and not isinstance(shared, bool):
         shared = np.arange(int(shared))
     pair = shared if isinstance(shared, tuple) and len(shared) == 2 else (shared, shared)
     first, second = (np.asarray(rows) for rows in pair)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import check_integer, check_labels, check_random_state
+from graphcouple._support.validation import centred, check_integer, check_labels, check_random_state
 from graphcouple.metrics._distances import check_apart, disparity
 from graphcouple.metrics._relations import as_map
 from graphcouple.neighbors import as_points
@@ -175,7 +175,8 @@ def cluster_scores(
     if not (isinstance(seed, np.random.RandomState) or (isinstance(seed, (int, np.integer)) and 0 <= seed < 2**32)):
         seed = int(check_random_state(random_state).integers(2**31))
     clusters = KMeans(k, n_init=n_init, random_state=seed).fit_predict(points)
-    rows = np.arange(n)
+    # Distances from products cancel far from 0.
+    points, rows = centred(points), np.arange(n)
     if n > _SILHOUETTE_ROWS:
         rows = sklearn_random_state(seed).permutation(n)[:_SILHOUETTE_ROWS]
         if np.unique(clusters[rows]).size < 2:

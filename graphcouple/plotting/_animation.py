@@ -101,6 +101,7 @@ class Recorder:
             # Check here, since the writer hides errors. With unique=True or landmarks, a run has fewer points.
             labels_or_none(y, len(check_points(Z)))
         figure = require_matplotlib().Figure(figsize=(6.5, 5.5))
+        from matplotlib import rc_context
         from matplotlib.animation import FuncAnimation, writers
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -123,6 +124,8 @@ class Recorder:
 
         moving = FuncAnimation(figure, draw, frames=len(frames), interval=1000 / fps)
         if writer == "html":
-            Path(path).write_text(moving.to_jshtml(fps=fps, default_mode="once"), encoding="utf-8")
+            # matplotlib leaves out the frames beyond 20 MB.
+            with rc_context({"animation.embed_limit": np.inf}):
+                Path(path).write_text(moving.to_jshtml(fps=fps, default_mode="once"), encoding="utf-8")
         else:
             moving.save(os.fspath(path), writer=writer, fps=fps, dpi=100)

@@ -179,10 +179,11 @@ def plot_density(
     low, high = points[:, :2].min(axis=0), points[:, :2].max(axis=0)
     equal = np.shape(Z)[1] > 1
     span = high - low
-    # Points on one line, or in one place, still get a few pixels.
-    span = np.maximum(span, 0.01 * (float(span.max()) or 1.0))
+    # Points on one line, or in one place, still get a few pixels. The ranks beside one component have no unit.
+    whole = np.where(span.max() if equal else span, span.max() if equal else span, 1.0)
+    span = np.maximum(span, 0.01 * whole)
     low = 0.5 * (low + high) - 0.5 * span
-    sides = span / (span.max() if equal else span)
+    sides = span / np.maximum(whole, span)
     pixel, shape = _pixels(points[:, :2], low, span, sides, n_pixels)
     image = _mean_colors(ax, pixel, int(shape.prod()), labels, legend)
     image[:, 3] = opacity(np.bincount(pixel, minlength=len(image)))

@@ -218,7 +218,7 @@ def make_room(figure: Any, legend: Any) -> None:
 
 def label(name: Any) -> str:
     """Return the text of a label, led by a space if it starts with "_": matplotlib's legends drop such labels."""
-    text = as_text(f"{name:g}" if isinstance(name, np.floating) else name)
+    text = as_text(np.format_float_positional(name, trim="-") if isinstance(name, np.floating) else name)
     return f" {text}" if text.startswith("_") else text
 
 

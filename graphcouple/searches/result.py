@@ -320,7 +320,7 @@ def _surpasses(a: FloatArray, b: FloatArray, sure: Any = 0.0) -> bool:
 
 
 def _table(rows: dict[Any, dict[str, Any]]) -> str:
-    header = ["", *next(iter(rows.values()))] if rows else [""]
+    header = ["", *dict.fromkeys(key for row in rows.values() for key in row)]
     cells = [[str(name), *(_cell(row.get(key)) for key in header[1:])] for name, row in rows.items()]
     return html_table(header, cells)
 

@@ -17,7 +17,13 @@ from graphcouple.kernels import Assumptions, Kernel
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.neighbors import as_points, is_precomputed
+from graphcouple.neighbors import as_points
+
+# Metrics that depend on x − y alone. Kernels of others, such as the cosine distance, are not shift-invariant.
+_OF_DIFFERENCES = (
+    *("euclidean", "l2", "sqeuclidean", "manhattan", "cityblock", "l1", "chebyshev", "minkowski"),
+    *("seuclidean", "mahalanobis"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,10 +180,10 @@ def degeneracy_report(
     ...
     """
     if isinstance(model_or_posterior, GraphLaw):
-        if is_precomputed(model_or_posterior.metric):
+        if (metric := model_or_posterior.metric) not in _OF_DIFFERENCES:
             raise ValueError(
-                "metric='precomputed' does not say the dimension of the points; pass the law's posterior of the "
-                "distances, and the points as X."
+                f"metric={metric!r} is not known to depend on differences of the columns of X alone, as theorem 1 "
+                "supposes; pass the law's posterior, and the points as X."
             )
         kernels = model_or_posterior.kernels
         posterior: RandomGraph = model_or_posterior.posterior(X, y=y if model_or_posterior.uses_classes else None)

@@ -154,7 +154,7 @@ class PairwiseMRF:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"kernel must be a graphcouple kernel, got {self.kernel!r}.")
         if self.covariance is not None:
-            sigma = np.asarray(self.covariance, dtype=np.float64)
+            sigma = np.array(self.covariance, dtype=np.float64)
             if not np.isfinite(sigma).all():
                 raise ValueError("covariance must be finite, but holds NaN or infinity.")
             if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.allclose(sigma, sigma.T):
@@ -163,7 +163,7 @@ class PairwiseMRF:
                 raise ValueError("covariance must be positive definite, but its smallest eigenvalue is not above 0.")
             object.__setattr__(self, "covariance", sigma)
         if self.bandwidths is not None:
-            tau = np.asarray(self.bandwidths, dtype=np.float64)
+            tau = np.array(self.bandwidths, dtype=np.float64)
             if tau.ndim != 1 or not (np.isfinite(tau) & (tau > 0)).all():
                 raise ValueError("bandwidths must hold a finite number above 0 for each node.")
             object.__setattr__(self, "bandwidths", tau)

@@ -130,6 +130,8 @@ def finite_epsilon_posterior(
         raise ValueError(f"epsilon must be a finite number of at least 0, got {epsilon!r}.")
     if is_precomputed(model.metric):
         raise ValueError("metric='precomputed' does not say where the points are; pass a model with another metric.")
+    if log_field is not None and not (covariance is None and theta is None):
+        raise ValueError("log_field takes the place of the normal law of covariance and theta; give one of the two.")
     if model.symmetrize is not None:
         raise ValueError("the finite-epsilon posterior is a law of directed graphs; pass a model with symmetrize=None.")
     points = np.asarray(as_points(X), dtype=np.float64)

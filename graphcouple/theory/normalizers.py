@@ -14,7 +14,7 @@ from scipy.sparse import csgraph
 from scipy.special import gammaln
 from scipy.stats.sampling import NumericalInversePolynomial
 
-from graphcouple._support.validation import check_integer
+from graphcouple._support.validation import check_integer, warn
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 
@@ -24,6 +24,8 @@ _NEGLIGIBLE = -60.0
 _SCAN = np.arange(-40.0, 250.0, 0.05)
 # Draws beyond these distances are left out if they are rarer. They are drawn up to e³⁰⁰, whose square is a number.
 _RARE, _FARTHEST = 1e-12, 300.0
+# A standard error of 0.1 nats means that about 100 draws carry the mean.
+_RELIABLE = 0.1
 QUADRATURE_DIMS = 3
 """The most coordinates that are integrated by quadrature."""
 
@@ -140,8 +142,10 @@ def quadrature(kernel: Kernel, graph: sp.csr_array, n_components: int, dim: int)
         )
     if n_dims == 0:
         return LogNormalizer(0.0, 0.0, "quadrature")
-    _, vectors = np.linalg.eigh(csgraph.laplacian(graph).toarray())
-    basis = vectors[:, n_components:]
+    values, vectors = (part[..., n_components:] for part in np.linalg.eigh(csgraph.laplacian(graph).toarray()))
+    # Coordinates in which a Gaussian field has the same width in all directions.
+    basis = kernel.length * vectors / np.sqrt(values)
+    log_scale = n_dims * math.log(kernel.length) - 0.5 * dim * float(np.log(values).sum())
     edges = sp.triu(graph).tocoo()
     if not all(_RadialLaw(kernel, float(weight), dim).integrable_near for weight in np.unique(edges.data)):
         return LogNormalizer(math.inf, 0.0, "quadrature")
@@ -153,7 +157,7 @@ def quadrature(kernel: Kernel, graph: sp.csr_array, n_components: int, dim: int)
 
     integral = cubature(density, [-np.inf] * n_dims, [np.inf] * n_dims, rtol=1e-8, max_subdivisions=20_000)
     value = float(integral.estimate)
-    return LogNormalizer(math.log(value), float(integral.error) / value, "quadrature")
+    return LogNormalizer(log_scale + math.log(value), float(integral.error) / value, "quadrature")
 
 
 def _is_bridge(graph: sp.csr_array, i: int, j: int) -> bool:
@@ -214,10 +218,13 @@ def monte_carlo(
             f"{kernel!r} is not integrable along an edge of a cycle, whose other edges may make the integral finite; "
             "Monte Carlo cannot decide whether they do. Integrate over a box: log_box_integral."
         )
-    mean, error = _mean_product(kernel, sp.csr_array(graph - graph.multiply(tree)), points, box)
-    if mean == 0.0:
-        return LogNormalizer(-math.inf, math.inf, "monte carlo")
-    return LogNormalizer(log_constant + math.log(mean), error / mean, "monte carlo")
+    log_mean, error = _mean_product(kernel, sp.csr_array(graph - graph.multiply(tree)), points, box)
+    if error > _RELIABLE:
+        warn(
+            f"the estimate rests on few of {n_samples} draws, so its standard error, {error:.2g} nats, is too small. "
+            "Draw more, or take a graph with fewer cycles."
+        )
+    return LogNormalizer(log_constant + log_mean, error, "monte carlo")
 
 
 def _heaviest_forest(graph: sp.csr_array) -> sp.csr_array:
@@ -230,11 +237,15 @@ def _heaviest_forest(graph: sp.csr_array) -> sp.csr_array:
 
 
 def _mean_product(kernel: Kernel, graph: sp.csr_array, points: FloatArray, box: float | None) -> tuple[float, float]:
-    """Return the mean over draws of the product of kernels on a graph's edges, 0 outside the box, and its error."""
+    """Return the log of the mean over draws of the product of kernels on edges, 0 outside the box, and its error."""
     graph.eliminate_zeros()
     edges = sp.triu(graph).tocoo()
     sq_dist = ((points[:, edges.row] - points[:, edges.col]) ** 2).sum(axis=2)
-    weights = np.exp((edges.data * kernel.log(sq_dist)).sum(axis=1))
+    logs = (edges.data * kernel.log(sq_dist)).sum(axis=1)
     if box is not None:
-        weights = weights * ((points >= 0) & (points <= box)).all(axis=(1, 2))
-    return float(weights.mean()), float(weights.std(ddof=1)) / math.sqrt(len(points))
+        logs = np.where(((points >= 0) & (points <= box)).all(axis=(1, 2)), logs, -math.inf)
+    if (most := float(logs.max())) == -math.inf:
+        return -math.inf, math.inf
+    weights = np.exp(logs - most)
+    mean = float(weights.mean())
+    return most + math.log(mean), float(weights.std(ddof=1)) / (mean * math.sqrt(len(points)))

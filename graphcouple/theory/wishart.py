@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,11 +51,13 @@ class PrecisionPosterior:
     dof: float
 
     def __post_init__(self) -> None:
-        points = np.asarray(self.X, dtype=np.float64)
+        points = np.array(self.X, dtype=np.float64)
         if points.ndim != 2 or not np.isfinite(points).all():
             raise ValueError(f"X must be a finite array of shape (n, p), got shape {points.shape}.")
-        if not self.dof >= points.shape[0]:
-            raise ValueError(f"dof={self.dof} must be at least n = {points.shape[0]} for a density to exist.")
+        if not points.shape[0] <= self.dof < np.inf:
+            raise ValueError(
+                f"dof={self.dof} must be finite and at least n = {points.shape[0]} for a density to exist."
+            )
         object.__setattr__(self, "X", points)
 
     @property
@@ -67,8 +70,14 @@ class PrecisionPosterior:
         """ν + p."""
         return float(self.dof + self.X.shape[1])
 
+    @cached_property
+    def _axes(self) -> tuple[FloatArray, FloatArray]:
+        """The left singular vectors of X, and the eigenvalues of I + XXᵀ along them; across them it is I."""
+        vectors, values, _ = np.linalg.svd(self.X, full_matrices=False)
+        return vectors, 1.0 + values**2
+
     def _log_det_inverse_scale(self) -> float:
-        return float(np.log1p(np.linalg.svd(self.X, compute_uv=False) ** 2).sum())
+        return float(np.log(self._axes[1]).sum())
 
     def _log_normalizer(self) -> float:
         n, nu = self.n_nodes, self.posterior_dof
@@ -90,23 +99,25 @@ class PrecisionPosterior:
         trace = float(np.trace(precision)) + float((self.X * (precision @ self.X)).sum())
         return 0.5 * (self.posterior_dof - self.n_nodes - 1) * log_det - 0.5 * trace - self._log_normalizer()
 
-    def _apply_scale(self, Y: FloatArray) -> FloatArray:
-        """Return (I + XXᵀ)⁻¹ Y by the Woodbury identity."""
-        inner = np.eye(self.X.shape[1]) + self.X.T @ self.X
-        return Y - self.X @ np.linalg.solve(inner, self.X.T @ Y)
+    def _scale(self, power: float = 1.0) -> FloatArray:
+        """Return a power of (I + XXᵀ)⁻¹."""
+        vectors, values = self._axes
+        along = (vectors * values**-power) @ vectors.T
+        return along if len(values) == self.n_nodes else along + np.eye(self.n_nodes) - vectors @ vectors.T
 
     def mean(self) -> FloatArray:
         """Return (ν + p)(I + XXᵀ)⁻¹, of shape (n, n)."""
-        return self.posterior_dof * self._apply_scale(np.eye(self.n_nodes))
+        return self.posterior_dof * self._scale()
 
     def cross_entropy(self, other: PrecisionPosterior) -> float:
         """Return −E[log q(Θ)] in nats, where Θ follows this law and q is the density of the other."""
         if other.n_nodes != self.n_nodes:
             raise ValueError(f"other has {other.n_nodes} rows, but this law has {self.n_nodes}.")
         # tr E[Θ] + tr YᵀE[Θ]Y, by n×p products only.
-        inner = np.linalg.svd(self.X, compute_uv=False) ** 2
-        trace = self.n_nodes - float((inner / (1.0 + inner)).sum())
-        trace += float((other.X * self._apply_scale(other.X)).sum())
+        vectors, values = self._axes
+        along = vectors.T @ other.X
+        trace = self.n_nodes - len(values) + float(((1.0 + (along**2).sum(axis=1)) / values).sum())
+        trace += float(((other.X - vectors @ along) ** 2).sum())
         n, nu = self.n_nodes, self.posterior_dof
         log_det = float(psi(0.5 * (nu - np.arange(n))).sum()) + n * math.log(2.0) - self._log_det_inverse_scale()
         slope = 0.5 * (other.posterior_dof - n - 1)
@@ -118,5 +129,7 @@ class PrecisionPosterior:
 
     def sample(self, rng: np.random.Generator | int | None = None) -> FloatArray:
         """Draw a precision matrix (`scipy.stats.wishart`), of shape (n, n)."""
-        scale = self._apply_scale(np.eye(self.n_nodes))
-        return wishart(self.posterior_dof, 0.5 * (scale + scale.T)).rvs(random_state=np.random.default_rng(rng))
+        drawn = wishart(self.posterior_dof, np.eye(self.n_nodes)).rvs(random_state=np.random.default_rng(rng))
+        # A scale of numbers of many magnitudes has no Cholesky decomposition in double precision.
+        root = self._scale(0.5)
+        return root @ np.reshape(drawn, root.shape) @ root
