@@ -204,6 +204,8 @@ def test_wishart_law_against_scipy(X, rng):
         assert law.log_prob(theta) == pytest.approx(float(theirs.logpdf(theta)), rel=1e-10)
     np.testing.assert_allclose(law.mean(), theirs.mean(), rtol=1e-9, atol=1e-12)
     assert law.entropy() == pytest.approx(float(theirs.entropy()), rel=1e-10)
+    drawn = np.array([law.sample(seed) for seed in range(500)])
+    assert (np.abs(drawn.mean(axis=0) - law.mean()) < 5.0 * drawn.std(axis=0) / np.sqrt(500)).all()
     assert law.log_prob(-np.eye(N)) == -np.inf
     for wrong in (np.eye(N) + np.triu(np.ones((N, N)), 1), np.full((N, N), np.nan)):
         with pytest.raises(ValueError, match="finite and symmetric"):
