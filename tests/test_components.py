@@ -213,7 +213,9 @@ def test_a_report_needs_the_points_for_their_dimension(rng):
     X = rng.normal(size=(30, 4))
     law = gc.GraphModel("gaussian", "D", gc.Perplexity(5), metric="precomputed")
     distances = cdist(X, X)
-    for other, data in ((law, distances), (gc.GraphModel("gaussian", "D", gc.Perplexity(5), metric="cosine"), X)):
+    cosine = gc.GraphModel("gaussian", "D", gc.Perplexity(5), metric="cosine")
+    mixture = gc.laws.GraphMixture([gc.GraphModel("gaussian", "D"), cosine])
+    for other, data in ((law, distances), (cosine, X), (mixture, X)):
         with pytest.raises(ValueError, match="depend on differences of the columns"):
             gc.degeneracy_report(other, data)
     assert gc.degeneracy_report(law.posterior(distances), X, n_samples=5).n_features == 4

@@ -186,7 +186,7 @@ def test_what_is_unusable_is_named():
         fit_landmarks(chunks[chunks[:, 0] > 0], TSNE, n=200)
     with pytest.raises(ValueError, match="X must have shape"):
         fit_landmarks(ROWS[:, 0], TSNE)
-    with pytest.raises(ValueError, match=r"a \.zarr array, or a \.parquet file or a folder of them, got 'rows\.npy'"):
+    with pytest.raises(ValueError, match=r"a Zarr array \(\.zarr\), or a Parquet file or folder, got 'rows\.npy'"):
         fit_landmarks("rows.npy", TSNE)
     with pytest.raises(TypeError, match="must have transform"):
         fit_landmarks(ROWS, object())

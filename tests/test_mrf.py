@@ -408,14 +408,16 @@ def test_a_field_of_ones_own_tends_to_the_limit():
     np.testing.assert_allclose(laws[0].probabilities, mass / mass.sum(), rtol=1e-10)
 
 
-@pytest.mark.parametrize("weights", [(3e6, 3e6, 3e6), (1e7, 1.0, 1.0), (1e-6, 1e-6, 1e-6)])
+@pytest.mark.parametrize("weights", [(3e6,) * 3, (1e7, 1.0, 1.0), (1e-6,) * 3, (1e10, 1e-8, 1e-8), (1e12, 1e-6, 1e-6)])
 def test_quadrature_finds_narrow_and_wide_peaks(weights):
     W = np.zeros((3, 3))
     W[np.triu_indices(3, 1)] = weights
     found = gc.PairwiseMRF(gc.Gaussian()).log_normalizer(W, 1, method="quadrature")
     # The determinant of the reduced Laplacian of a triangle, by the matrix-tree theorem, times 3 nodes.
     a, b, c = weights
-    assert found.value == pytest.approx(np.log(2 * np.pi) - 0.5 * np.log(3 * (a * b + a * c + b * c)), abs=1e-6)
+    exact = np.log(2 * np.pi) - 0.5 * np.log(3 * (a * b + a * c + b * c))
+    assert found.value == pytest.approx(exact, abs=1e-6)
+    assert gc.PairwiseMRF(gc.Gaussian()).log_normalizer(W, 1).value == pytest.approx(exact, abs=1e-12)
     # Heavy tails that weigh so much are Gaussian near 0: (1 + s)^−w ≈ exp(−w s).
     heavy = gc.PairwiseMRF(gc.Student()).log_normalizer(1e6 * TRIANGLE, 1)
     assert heavy.value == pytest.approx(np.log(2 * np.pi) - 0.5 * np.log(9 * 2e6**2), abs=1e-4)
@@ -425,6 +427,11 @@ def test_draws_that_say_little_are_told():
     complete = np.triu(np.ones((40, 40)), 1)
     with pytest.warns(UserWarning, match="rests on few of 500 draws"):
         found = gc.PairwiseMRF(gc.Student(3.0)).log_normalizer(complete, 2, method="monte carlo", n_samples=500, rng=0)
+    # Few draws, of which all count, are enough.
+    gc.PairwiseMRF(gc.Student(3.0)).log_normalizer(TRIANGLE, 2, method="monte carlo", n_samples=50, rng=0)
+    with pytest.warns(UserWarning, match="none of 100 draws lies in the box"):
+        empty = gc.PairwiseMRF(gc.Gaussian()).log_box_integral(PATH4, 2, 0.01, n_samples=100, rng=0)
+    assert empty.value == -np.inf
     # The product of all kernels underflows, and its logarithm is finite.
     assert np.isfinite(found.value)
     assert found.standard_error > 0.1

@@ -243,13 +243,15 @@ def test_lines_names_and_spaces_of_tables(tmp_path):
     with pytest.raises(ValueError, match="no number in line 6, column b"):
         read_points(path, "y")
     path.write_text("x,kind,kind\n1,2,2\n3,4,4\n")
-    with pytest.raises(ValueError, match="2 columns 'kind'; give the number of one"):
+    with pytest.raises(ValueError, match="2 columns 'kind'; rename one, or give its number"):
         read_points(path, "kind")
     assert read_points(path, "1")[1].tolist() == [2, 4]
     path.write_text('a,b,kind\n1,2,cat\n3,4,"cat "\n5,6, cat\n')
     assert set(read_points(path, "kind")[1]) == {"cat"}
     pl.DataFrame({"a": [1.0, 2.0], "kind": ["cat", "cat "]}).write_parquet(tmp_path / "t.parquet")
     assert set(read_points(tmp_path / "t.parquet", "kind")[1]) == {"cat"}
+    path.write_text("Na,Type\n13.6,a\n13.8,b\n")
+    assert read_points(path, "Type")[1].tolist() == ["a", "b"]
     # A first row of missing values is data, which are refused.
     path.write_text("NA,NA\n1,2\n3,4\n")
     with pytest.raises(ValueError, match="no number in line 1, column 0"):

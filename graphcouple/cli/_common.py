@@ -186,12 +186,12 @@ def fit_reporting(estimator: Any, X: Any, y: Any = None) -> float:
 
 @contextmanager
 def printed_warnings() -> Iterator[None]:
-    """Print the library's own warnings as they come, each once."""
-    package, printed = Path(__file__).parents[1], set()
+    """Print the library's own warnings as they come, each once; they point at lines of the command."""
+    command, printed = Path(__file__).parent, set()
 
     def show(message: Warning | str, category: type[Warning], filename: str, *_: Any, **__: Any) -> None:
         text = " ".join(str(message).split())
-        if text not in printed and Path(filename).is_relative_to(package):
+        if text not in printed and Path(filename).is_relative_to(command):
             printed.add(text)
             click.echo(f"graphcouple: warning: {text}", err=True)
 
@@ -258,7 +258,9 @@ def save_picture(path: Path, target: Path, figure: Any) -> None:
     from matplotlib import rc_context
 
     # Keep text as text: journals reject matplotlib's default Type 3 fonts.
-    with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
+    with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}), warnings.catch_warnings():
+        # matplotlib warns of every character that a font lacks.
+        warnings.simplefilter("ignore")
         figure.savefig(path, dpi=200, format=target.suffix.lower().removeprefix("."))
 
 

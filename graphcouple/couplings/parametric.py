@@ -17,7 +17,7 @@ from graphcouple.couplings.base import Objective
 from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray
 
-# Features that vary less, relative to their size, and directions, relative to the widest, are rounding errors.
+# Features that vary less, relative to their size or to the widest, are rounding errors; so are directions, in squares.
 _NO_SPREAD = 1e-12
 
 # Dense features of more entries would take over 4 GB.
@@ -103,8 +103,8 @@ class FeatureBasis:
         phi = features_of(X, fitted)
         n, mean = len(phi), phi.mean(axis=0)
         spread = phi.std(axis=0)
-        # A column may vary little because of its unit, but not beside its own entries.
-        varies = spread > _NO_SPREAD * np.abs(phi).max(axis=0)
+        # A column may vary less than others because of its unit, or because it is rounding error.
+        varies = spread > _NO_SPREAD * np.maximum(np.abs(phi).max(axis=0), spread.max())
         if not varies.any():
             raise ValueError("the features of all rows are equal, so no map is a function of them; choose others.")
         per_spread = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)

@@ -55,7 +55,9 @@ def column_of(path: Path, name: str, first: Sequence[str], header: bool = True) 
     """Return the position of a column, given its name or its number from 0."""
     if header and name in first:
         if (count := first.count(name)) > 1:
-            raise ValueError(f"{path.name} has {count} columns {name!r}; give the number of one, counted from 0.")
+            raise ValueError(
+                f"{path.name} has {count} columns {name!r}; rename one, or give its number, counted from 0."
+            )
         return first.index(name)
     if name.lstrip("-").isdigit() and -len(first) <= int(name) < len(first):
         return int(name) % len(first)
@@ -84,8 +86,8 @@ def without_index(path: Path, X: NDArray[Any], names: Sequence[str]) -> NDArray[
     if X.shape[1] == 1 or not (counts or names[0] == "Unnamed: 0"):
         return X
     warn(
-        f"the first column of {path.name}, {names[0]!r}, is left out as an index; the command's option --columns keeps "
-        "it."
+        f"the first column of {path.name}, {names[0]!r}, is left out as an index; the command's option --columns "
+        "keeps it, and so does a file .npy or .npz."
     )
     return X[:, 1:]
 

@@ -205,13 +205,11 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     # A name above a number also means a header, even beside numbers; marks of missing values are not names.
     pairs = zip(first, second, strict=False)
     over = any(_is_number(b) and not (_is_number(a) or a.strip().lower() in _MISSING) for a, b in pairs)
-    return (
-        first,
-        second,
-        not any(_is_number(a) or (a and a.lower() in _MISSING) for a in first)
-        or over
-        or _number_columns(named, second[len(first) - len(named) :]),
-    )
+    # One name may be "Na" or "None"; a whole row of them is a row of missing values.
+    without_numbers = not any(map(_is_number, first))
+    missing = len(first) > 1 and all(cell.lower() in _MISSING for cell in first)
+    numbered = _number_columns(named, second[len(first) - len(named) :])
+    return first, second, (without_numbers and not missing) or over or numbered
 
 
 def _number_columns(first: list[str], second: list[str]) -> bool:

@@ -78,7 +78,7 @@ def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     lazy = pl.scan_parquet(path, glob=False)
     known = list(_schema(lazy))
     places = {name: known[column_of(path, name, known)] for name in names}
-    texts = [pl.col(place).cast(pl.String).fill_null("") for place in dict.fromkeys(places.values())]
+    texts = [pl.col(place).cast(pl.String).str.strip_chars().fill_null("") for place in dict.fromkeys(places.values())]
     try:
         table = lazy.select(texts).collect()
     except pl.exceptions.PolarsError as error:

@@ -27,8 +27,8 @@ def as_chunks(X: Any) -> Any:
     """Return rows as a dask array of known chunks, none of which cuts a row."""
     da = require("dask.array", "graphcouple.distributed needs dask", "dask")
     if isinstance(X, (str, os.PathLike)):
-        if not (Path(X).is_dir() or Path(X).suffix in (".zarr", ".parquet")):
-            raise ValueError(f"X must be a .zarr array, or a .parquet file or a folder of them, got {os.fspath(X)!r}.")
+        if Path(X).suffix in (".npy", ".npz", ".csv", ".tsv"):
+            raise ValueError(f"X must be a Zarr array (.zarr), or a Parquet file or folder, got {os.fspath(X)!r}.")
         if Path(X).suffix == ".zarr":
             X = da.from_zarr(os.fspath(X))
         else:

@@ -218,7 +218,9 @@ def make_room(figure: Any, legend: Any) -> None:
 
 def label(name: Any) -> str:
     """Return the text of a label, led by a space if it starts with "_": matplotlib's legends drop such labels."""
-    text = as_text(np.format_float_positional(name, trim="-") if isinstance(name, np.floating) else name)
+    if isinstance(name, np.floating):
+        name = int(name) if name.is_integer() and abs(name) < 2**53 else f"{name:g}"
+    text = as_text(name)
     return f" {text}" if text.startswith("_") else text
 
 

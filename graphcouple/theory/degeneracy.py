@@ -180,9 +180,9 @@ def degeneracy_report(
     ...
     """
     if isinstance(model_or_posterior, GraphLaw):
-        if (metric := model_or_posterior.metric) not in _OF_DIFFERENCES:
+        if others := [part.metric for part in model_or_posterior.parts if part.metric not in _OF_DIFFERENCES]:
             raise ValueError(
-                f"metric={metric!r} is not known to depend on differences of the columns of X alone, as theorem 1 "
+                f"metric={others[0]!r} is not known to depend on differences of the columns of X alone, as theorem 1 "
                 "supposes; pass the law's posterior, and the points as X."
             )
         kernels = model_or_posterior.kernels

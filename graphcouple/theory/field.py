@@ -268,7 +268,7 @@ class PairwiseMRF:
         elif method == "closed":
             raise ValueError(f"there is no closed form for {self.kernel!r} on a graph with cycles; use method='auto'.")
         elif method == "quadrature" or (method == "auto" and free * dim < QUADRATURE_DIMS):
-            normalizer = quadrature(self.kernel, graph, n_components, dim)
+            normalizer = quadrature(self.kernel, graph, labels, dim)
         else:
             normalizer = monte_carlo(self.kernel, graph, dim, n_samples, rng)
         return normalizer._replace(value=normalizer.value + shift)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.integrate import cubature, quad
+from scipy.linalg import null_space
 from scipy.sparse import csgraph
 from scipy.special import gammaln
 from scipy.stats.sampling import NumericalInversePolynomial
@@ -24,8 +25,8 @@ _NEGLIGIBLE = -60.0
 _SCAN = np.arange(-40.0, 250.0, 0.05)
 # Draws beyond these distances are left out if they are rarer. They are drawn up to e³⁰⁰, whose square is a number.
 _RARE, _FARTHEST = 1e-12, 300.0
-# A standard error of 0.1 nats means that about 100 draws carry the mean.
-_RELIABLE = 0.1
+# Draws that must carry a mean, in effect, for its standard error to be trusted.
+_FEW_DRAWS = 100
 QUADRATURE_DIMS = 3
 """The most coordinates that are integrated by quadrature."""
 
@@ -117,8 +118,20 @@ def gaussian(graph: sp.csr_array, labels: IntArray, dim: int) -> float:
         # By the matrix-tree theorem; eigenvalues of weights of many magnitudes are lost to rounding.
         log_det = float(np.log(sp.triu(graph).data).sum() + np.log(np.bincount(labels)).sum())
     else:
-        log_det = float(np.log(np.linalg.eigvalsh(csgraph.laplacian(graph).toarray())[n_components:]).sum())
+        log_det = _log_forests(graph.toarray()) + float(np.log(np.bincount(labels)).sum())
     return 0.5 * dim * (free * math.log(2.0 * math.pi) - log_det)
+
+
+def _log_forests(weights: FloatArray) -> float:
+    """Return log Σ_F Π_{e ∈ F} w_e over the spanning forests F; nodes are eliminated without any subtraction."""
+    total = 0.0
+    for node in range(len(weights) - 1, 0, -1):
+        edges = weights[node, :node]
+        # The last node of a component has no edges left.
+        if (degree := float(edges.sum())) > 0.0:
+            total += math.log(degree)
+            weights[:node, :node] += np.outer(edges, edges / degree)
+    return total
 
 
 def _sizes_term(labels: IntArray, dim: int) -> float:
@@ -132,19 +145,21 @@ def forest(kernel: Kernel, graph: sp.csr_array, labels: IntArray, dim: int) -> f
     return _sizes_term(labels, dim) + sum(c * value for c, value in zip(counts, laws, strict=True))
 
 
-def quadrature(kernel: Kernel, graph: sp.csr_array, n_components: int, dim: int) -> LogNormalizer:
+def quadrature(kernel: Kernel, graph: sp.csr_array, labels: IntArray, dim: int) -> LogNormalizer:
     """Integrate over all coordinates, with the mean of each component held."""
-    n = graph.shape[0]
-    n_dims = (n - n_components) * dim
+    members = np.equal.outer(np.unique(labels), labels)
+    n_dims = (graph.shape[0] - len(members)) * dim
     if n_dims > QUADRATURE_DIMS:
         raise ValueError(
             f"quadrature takes at most {QUADRATURE_DIMS} coordinates, but this graph has {n_dims}; use 'monte carlo'."
         )
     if n_dims == 0:
         return LogNormalizer(0.0, 0.0, "quadrature")
-    values, vectors = (part[..., n_components:] for part in np.linalg.eigh(csgraph.laplacian(graph).toarray()))
-    # Coordinates in which a Gaussian field has the same width in all directions.
-    basis = kernel.length * vectors / np.sqrt(values)
+    # Coordinates of the centred points in which a Gaussian field has much the same width in all directions.
+    centred = null_space(members.astype(float))
+    values, vectors = np.linalg.eigh(centred.T @ csgraph.laplacian(graph).toarray() @ centred)
+    values = np.maximum(values, np.finfo(float).eps * values[-1])
+    basis = kernel.length * centred @ vectors / np.sqrt(values)
     log_scale = n_dims * math.log(kernel.length) - 0.5 * dim * float(np.log(values).sum())
     edges = sp.triu(graph).tocoo()
     if not all(_RadialLaw(kernel, float(weight), dim).integrable_near for weight in np.unique(edges.data)):
@@ -219,10 +234,13 @@ def monte_carlo(
             "Monte Carlo cannot decide whether they do. Integrate over a box: log_box_integral."
         )
     log_mean, error = _mean_product(kernel, sp.csr_array(graph - graph.multiply(tree)), points, box)
-    if error > _RELIABLE:
+    if error == math.inf:
+        warn(f"none of {n_samples} draws lies in the box; draw more, or take a larger box.")
+    elif n_samples / (1.0 + n_samples * error**2) < min(_FEW_DRAWS, 0.1 * n_samples):
+        remedy = ", or take a graph with fewer cycles" if box is None else ""
         warn(
             f"the estimate rests on few of {n_samples} draws, so its standard error, {error:.2g} nats, is too small. "
-            "Draw more, or take a graph with fewer cycles."
+            f"Draw more{remedy}."
         )
     return LogNormalizer(log_constant + log_mean, error, "monte carlo")
 

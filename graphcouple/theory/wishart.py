@@ -128,8 +128,15 @@ class PrecisionPosterior:
         return self.cross_entropy(self)
 
     def sample(self, rng: np.random.Generator | int | None = None) -> FloatArray:
-        """Draw a precision matrix (`scipy.stats.wishart`), of shape (n, n)."""
+        """Draw a precision matrix (`scipy.stats.wishart`), of shape (n, n); raise if rounding spoils it."""
         drawn = wishart(self.posterior_dof, np.eye(self.n_nodes)).rvs(random_state=np.random.default_rng(rng))
         # A scale of numbers of many magnitudes has no Cholesky decomposition in double precision.
         root = self._scale(0.5)
-        return root @ np.reshape(drawn, root.shape) @ root
+        precision = root @ np.reshape(drawn, root.shape) @ root
+        precision = 0.5 * (precision + precision.T)
+        if not np.isfinite(self.log_prob(precision)):
+            largest = math.sqrt(self._axes[1].max())
+            raise ValueError(
+                f"X has a singular value of {largest:.2g}, so that rounding spoils precisions; scale X down, or draw none."
+            )
+        return precision

@@ -192,7 +192,7 @@ FAULTS = [
           "return (self.values.T @ gradient) / 2.0", "test_parametric test_contracts"),
     Fault("features: new points are placed by the law", "estimators/new_points.py",
           "if self._function is not None:\n            return", "if False:\n            return", "test_parametric"),
-    Fault("theory: quadrature in fixed units", "theory/normalizers.py", "basis = kernel.length * vectors / np.sqrt(values)", "values = values**0.0\n    basis = kernel.length * vectors", "test_mrf"),
+    Fault("theory: quadrature in fixed units", "theory/normalizers.py", "basis = kernel.length * centred @ vectors / np.sqrt(values)", "values = values**0.0\n    basis = kernel.length * centred @ vectors", "test_mrf"),
     Fault("theory: products of kernels underflow", "theory/normalizers.py", "weights = np.exp(logs - most)", "weights, most = np.exp(logs), 0.0", "test_mrf"),
     Fault("theory: samples of the precision without its scale", "theory/wishart.py", "root = self._scale(0.5)", "root = self._scale(1.0)", "test_precision"),
     Fault("features: the unit of a column counts", "couplings/parametric.py", "per_spread = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)", "per_spread = np.where(varies, 1.0, 0.0)", "test_parametric"),
