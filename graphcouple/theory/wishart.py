@@ -137,6 +137,6 @@ class PrecisionPosterior:
         if not np.isfinite(self.log_prob(precision)):
             largest = math.sqrt(self._axes[1].max())
             raise ValueError(
-                f"X has a singular value of {largest:.2g}, so that rounding spoils precisions; scale X down, or draw none."
+                f"X has a singular value of {largest:.2g}, so that rounding spoils precisions; scale X down."
             )
         return precision
