@@ -180,3 +180,12 @@ def bound(sentence, X, coupling=None, seed=0):
         n_jobs=1,
     )
     return (coupling or sentence.coupling).bind(problem)
+
+
+def random_graph(n, seed=0, density=0.4):
+    """Return a matrix of random numbers of edges, without loops."""
+    W = np.random.default_rng(seed).integers(0, 3, size=(n, n)) * (
+        np.random.default_rng(seed + 1).random((n, n)) < density
+    )
+    np.fill_diagonal(W, 0)
+    return W
