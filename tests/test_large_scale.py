@@ -74,7 +74,8 @@ def test_units_places_and_turns_do_not_matter(rng):
 
 def test_sparse_points_and_other_metrics_have_their_own_ranks(rng):
     X, Z = rng.poisson(0.5, size=(60, 8)).astype(float), rng.normal(size=(60, 2))
-    assert of(sp.csr_array(X)).value(Z) == pytest.approx(of(X).value(Z), rel=1e-9)
+    for sparse in (sp.csr_array, sp.csc_matrix, sp.coo_array):
+        assert of(sparse(X)).value(Z) == pytest.approx(of(X).value(Z), rel=1e-9)
     # With a landmark at every point, a group is one point, and on a line all metrics have the same ranks.
     line = rng.normal(size=(60, 1))
     assert of(line, 60).value(Z) == pytest.approx(of(line, 60, metric="manhattan").value(Z), rel=1e-9)

@@ -333,6 +333,8 @@ def test_means_that_depend_on_all_points_place_no_new_ones():
 
 def test_what_cannot_be_matched_says_why():
     posterior = law_of("B", gc.Gaussian(), bandwidth=gc.Perplexity(4)).posterior(X)
+    plain = gc.TwoKernelLLE(n_neighbors=6).sentence
+    wide = plain.replace(latent=gc.GraphModel(gc.Student(), "D", gc.ConstantBandwidth(10.0)))
     for call, message in [
         (lambda: gc.MatchedMeans(posterior, law_of("B", gc.Student()), "cube"), "cube"),
         (lambda: gc.MatchedMeans(posterior, law_of("B", gc.Student()), symmetrize="either"), "either"),
@@ -341,6 +343,7 @@ def test_what_cannot_be_matched_says_why():
         (lambda: gc.MatchingCoupling(symmetrize="either"), "either"),
         (lambda: gc.PairwiseMatching(bandwidth=gc.Perplexity(4)).fit(X, sample_weight=np.ones(N)), "sample weights"),
         (lambda: gc.TwoKernelLLE(n_neighbors=6).fit(X, sample_weight=np.ones(N)), "sample weights"),
+        (lambda: gc.GraphCoupling(**wide).fit(X), "takes no bandwidth of the embedding, got ConstantBandwidth"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
             call()

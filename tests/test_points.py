@@ -86,3 +86,11 @@ def test_the_loss_of_a_sentence_is_written_as_latex():
     assert gc.LargeVis().sentence.latex().endswith(r"+ 7 \sum_{i < j} c_{ij} \log(1 + k_{ij})")
     assert r"$E(Z) = \sum_i" in gc.SNE()._repr_html_()
     assert gc.TwoKernelLLE().sentence.latex() == ""
+
+
+def test_a_point_without_edges_has_no_loss_under_a_fixed_number_of_edges():
+    ring = np.zeros((6, 6))
+    ring[np.arange(1, 6), 1 + np.arange(1, 6) % 5] = 1.0
+    losses = gc.GraphCoupling(ring, gc.GraphModel(gc.Student(), "E"), random_state=0).fit().point_losses()
+    assert losses[0] == 0.0
+    assert (losses[1:] > 0.0).all()

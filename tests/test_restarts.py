@@ -10,7 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple.couplings import Objective
+from graphcouple.couplings.aligned import PartOf
 from graphcouple.couplings.anchors import Held
+from graphcouple.couplings.through import Rescaled
 from graphcouple.optimize.verdict import resized
 
 
@@ -53,6 +55,22 @@ def test_a_run_that_ends_where_the_loss_is_level_goes_on_from_a_better_size(rng,
         warnings.simplefilter("error", ConvergenceWarning)
         kept = gc.solve(1.0 * Held(well, held), Z0)
     np.testing.assert_array_equal(kept.Z[held], Z0[held])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("optimizer", [None, gc.LBFGS()], ids=["default", "L-BFGS"])
+@pytest.mark.parametrize(
+    "within", [lambda each: each, lambda each: PartOf(each, 70, 4), lambda each: Rescaled(each, 2.0)]
+)
+def test_points_that_a_part_holds_stay(rng, within, optimizer):
+    X = rng.normal(size=(60, 4))
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    objective = within(Held(gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E")), np.arange(60) < 20))
+    start = rng.normal(size=(objective.n_points, 2))
+    found = gc.solve(objective, start, optimizer, rescale=True, max_iter=20)
+    held = objective.held_points
+    assert held.sum() == 20
+    np.testing.assert_array_equal(found.Z[held], start[held])
 
 
 @pytest.mark.filterwarnings("ignore:the start is used as given")

@@ -154,6 +154,9 @@ def test_distances_from_the_centre(space):
     # Points in the centre keep none of the distances, and no map is worse.
     assert objective.value(0.0 * Z) == 30.0 > objective.value(Z)
     assert OriginMismatch(wanted, space, np.full(30, 2.0)).value(0.0 * Z) == 60.0
+    # A point in the centre of a small map feels no force.
+    small = np.vstack([np.zeros((1, Z.shape[1])), 1e-2 * Z[1:]])
+    assert np.isfinite(objective.gradient(small)).all()
     assert (objective.gradient(0.0 * Z) == 0.0).all()
     assert OriginMismatch(0.0 * wanted, space).value(Z) == OriginMismatch(0.0 * wanted, space).value(0.0 * Z) == 0.0
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 import graphcouple as gc
-from graphcouple.couplings import Stress, sampled_pairs, stress_weights
+from graphcouple.couplings import FreeScaleStress, Stress, sampled_pairs, stress_weights
 from graphcouple.graphs import Support
 from graphcouple.neighbors import all_pairs, distances_of
 from tests.reference import numerical_gradient, relative_error
@@ -209,6 +209,9 @@ def test_other_norms_of_the_embedding(norm):
     wanted = np.square(between - np.sqrt(np.square(points[:, None] - points).sum(axis=2))).sum()
     assert objective.value(Z) == pytest.approx(wanted, rel=1e-12)
     assert relative_error(objective.gradient(Z), numerical_gradient(objective.value, Z)) < 1e-6
+    if norm != 2.0:
+        with pytest.raises(ValueError, match=f"of Euclidean distances only, got .* and norm={norm}"):
+            FreeScaleStress(objective)
 
 
 def test_streets_are_found_again():

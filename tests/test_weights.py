@@ -78,6 +78,9 @@ def test_the_loss_is_that_of_all_copies(pair, kernel):
     summed = np.zeros(Z.shape)
     np.add.at(summed, COPIES, repeated.gradient(Z[COPIES]))
     np.testing.assert_allclose(gradient, summed, rtol=1e-8, atol=1e-10)
+    if latent.prior.independent_edges:
+        bounds = weighted.attracting.confinement(), repeated.attracting.confinement()
+        assert bounds[0].value(30.0 * Z) == pytest.approx(bounds[1].value(30.0 * Z[COPIES]), rel=1e-6)
     if weighted.has_kl_divergence:
         assert weighted.kl_divergence(Z) == pytest.approx(repeated.kl_divergence(Z[COPIES]), rel=1e-9)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.couplings.through import Through
@@ -45,6 +46,15 @@ class PartOf(Through):
 
     def _own(self, attraction: Attraction) -> dict[str, Any]:
         return {"edges": lambda: [self._among_all(edges) for edges in attraction.matrices], "raised": None}
+
+    @property
+    def held_points(self) -> NDArray[np.bool_] | None:
+        """The points that the objective holds, among all; None if it holds none."""
+        if (inner := self.objective.held_points) is None:
+            return None
+        held = np.zeros(self.n_points, dtype=bool)
+        held[self.points] = inner
+        return held
 
     def _among_all(self, edges: Any) -> Any:
         own, shape = sp.coo_array(edges), (self.n_points, self.n_points)

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from graphcouple._numba.threads import POINTS_OF_BLOCK, over_blocks
-from graphcouple._support.validation import check_positive
+from graphcouple._support.validation import check_embedding, check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws.priors.posterior import sum_x_log_x
@@ -52,14 +52,18 @@ _LARGEST = 1e100
 _HALF = 4
 
 
-def crowd_of(support: Support, means: FloatArray, *, normalized: bool) -> float:
+def crowd_of(
+    support: Support, means: FloatArray, *, normalized: bool, own: float = 0.0, weights: FloatArray | None = None
+) -> float:
     """Return κ: the exponential of the rows' mean entropy, the perplexity, if the mean number of edges is fixed.
 
-    Else, where every pair has weight 1, return the mean number of edges at a point, in either direction.
+    Else, where every pair has weight 1, return the mean number of edges at a point, in either direction. `means` and
+    `own`, of edges among copies of one point, are sums over pairs of copies; κ counts places.
     """
     surprise, mass = sum_x_log_x(means)
     if not normalized:
-        return 2.0 * mass / support.n_nodes
+        total = support.n_nodes if weights is None else float(weights.sum())
+        return 2.0 * (mass + own) * support.n_nodes / total**2
     first, counts = support.indptr[:-1].astype(np.int64), np.diff(support.indptr)
     rows = np.add.reduceat(means, np.minimum(first, means.size - 1)) * (counts > 0)
     return float(np.exp((xlogy(rows, rows).sum() - surprise) / mass))
@@ -114,7 +118,7 @@ class Confinement(Objective):
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return C at `Z` and its gradient, which draws all points towards their mean."""
-        points, shares = Z.astype(np.float64), np.empty(len(Z))
+        points, shares = check_embedding(Z, n_points=self.n_points).astype(np.float64), np.empty(self.n_points)
         weights = np.ones(len(Z)) if self.weights is None else self.weights
         total = float(weights.sum())
 

@@ -5,8 +5,9 @@ eigenvalues is
 
     R(Z) = min over V with VᵀV = I of Tr(Vᵀ L(Z) V),
 
-which is 0 where the embedding falls into k parts that have no similarity to each other. Any V gives an upper bound that
-touches R where V holds the eigenvectors. With s_i = v_i/√d_i, r_i = Σ_j (s_i·s_j) A_ij and ρ = r/d, it is
+which is 0 where the embedding falls into k parts, of two points at least, that have no similarity to each other. Any V
+gives an upper bound that touches R where V holds the eigenvectors. With s_i = v_i/√d_i, r_i = Σ_j (s_i·s_j) A_ij and
+ρ = r/d, it is
 
     Tr(Vᵀ L V) = ‖V‖² − Σ_i r_i,   gradient  Σ_j (ρ_i + ρ_j − 2 s_i·s_j) k'(d²_ij) 2 (z_i − z_j),
 
@@ -306,9 +307,9 @@ MOST_CLUSTERS = 30
 class SpectralContraction(Term):
     """The term weight · n · R(Z), R the sum of the smallest eigenvalues of the embedding's normalised Laplacian.
 
-    R is 0 if the embedding consists of `n_clusters` parts with no similarity to each other, so the term draws clusters
-    together and apart from each other. It is multiplied by the number of points n, because a cross-entropy is a sum
-    over points: the same weight has the same effect for any n. See `LaplacianEigenvalues`.
+    R is 0 if the embedding consists of `n_clusters` parts, of two points at least, with no similarity to each other, so
+    the term draws clusters together and apart from each other. It is multiplied by the number of points n, because a
+    cross-entropy is a sum over points: the same weight has the same effect for any n. See `LaplacianEigenvalues`.
 
     Parameters
     ----------

@@ -99,7 +99,8 @@ class CrossEntropy(PairCoupling):
             _ = self._plain_bound
         means = self._take_means()
         log_prior_energy = self._log_prior_energy(means)
-        self.crowd = crowd_of(posterior.support, means, normalized=prior.normalized)
+        own = self._share * float(posterior.own_means.sum())
+        self.crowd = crowd_of(posterior.support, means, normalized=prior.normalized, own=own, weights=weights)
         most_energy = 0.0 if exaggeration == 1.0 else at_zero(radial) * float(means.sum())
         edges = self.summation.edge_sum(posterior.support, means, radial, n_jobs, posterior.unordered, overwrite=True)
         among_copies = 0.0 if weights is None else self._share * float(posterior.own_means.sum()) * at_zero(radial)

@@ -54,8 +54,11 @@ class FreeScaleStress(Objective):
     lower_bound = 0.0
 
     def __init__(self, stress: Stress, length: float = 0.0) -> None:
-        if not isinstance(stress.loss, SquareLoss):
-            raise ValueError(f"the best scale has a formula for the square loss only, got {stress.loss!r}.")
+        if not isinstance(stress.loss, SquareLoss) or stress.norm != 2.0:
+            raise ValueError(
+                "the best scale has a formula for the square loss of Euclidean distances only, got "
+                f"{stress.loss!r} and norm={stress.norm}."
+            )
         total = float(stress.weights @ np.square(stress.wanted / (stress.wanted.max(initial=0.0) or 1.0)))
         unit = float(stress.wanted.max(initial=0.0)) * (total / max(float(stress.weights.sum()), 1e-300)) ** 0.5
         self._stress = stress.in_units(unit) if unit > 0 else None

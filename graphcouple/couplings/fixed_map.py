@@ -215,7 +215,7 @@ class NormalizedMap(AdditiveMap):
 
     def _stated(self, losses: FloatArray, mass: FloatArray) -> FloatArray:
         """Return the losses as if the edges of each point summed to 1."""
-        return losses / mass
+        return losses / np.where(mass > 0.0, mass, 1.0)
 
     def _repel(self, at: Any, mass: FloatArray, places: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         potential, gradient = (part[0] for part in at)

@@ -40,7 +40,7 @@ from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.neighbors import mean_sq_distances_to_groups, sq_distances_to_points
+from graphcouple.neighbors import as_points, mean_sq_distances_to_groups, sq_distances_to_points
 from graphcouple.spectral import principal_components
 
 # δ: the repulsion from a mean stops growing within a hundredth of the typical distance.
@@ -140,6 +140,7 @@ class LargeScaleCrossEntropy(InParts):
         """
         from graphcouple._numba.large_scale import fill_near
 
+        X = as_points(X)
         n = X.shape[0]
         check_integer("n_groups", n_groups, 1)
         landmarks = np.sort(rng.permutation(n)[: min(n_groups, n)])

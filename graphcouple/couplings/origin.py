@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import issparse
 
-from graphcouple._support.validation import check_weight
+from graphcouple._support.validation import check_embedding, check_weight
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
@@ -47,7 +47,7 @@ class OriginMismatch(Objective):
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the mismatch at `Z` and its gradient."""
-        points = Z.astype(np.float64)
+        points = check_embedding(Z, n_points=self.n_points).astype(np.float64)
         lengths = np.maximum(np.linalg.norm(points, axis=1), np.finfo(np.float64).tiny)
         r, slope = (lengths, 1.0) if self.space is None else self.space.from_centre(lengths)
         w = np.ones(self.n_points) if self.weights is None else self.weights
@@ -58,7 +58,8 @@ class OriginMismatch(Objective):
             return float(n) if wanted_wanted > 0 else 0.0, np.zeros_like(Z)
         match = r_wanted**2 / (r_r * wanted_wanted)
         at_r = 2.0 * n * match * w * (r / r_r - self.wanted / r_wanted) if r_wanted > 0 else np.zeros_like(r)
-        return float(n * (1.0 - match)), ((at_r * slope / lengths)[:, None] * points).astype(Z.dtype, copy=False)
+        directions = points / lengths[:, None]
+        return float(n * (1.0 - match)), ((at_r * slope)[:, None] * directions).astype(np.asarray(Z).dtype, copy=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.kinds import InParts
-from graphcouple.couplings.pair import EdgeEnergy
+from graphcouple.couplings.pair import EdgeEnergy, check_latent
 from graphcouple.couplings.recipes import Coupling, Problem, register
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel
@@ -251,6 +251,9 @@ class ReconstructionCoupling(Coupling):
     def bind(self, problem: Problem) -> ReconstructionEnergy:
         """Return the energy of the problem's points."""
         problem.refuse_weights(self)
+        check_latent(problem.latent)
+        if problem.latent.bandwidth is not None:
+            raise ValueError(f"reconstruction takes no bandwidth of the embedding, got {problem.latent.bandwidth!r}.")
         support = problem.posterior.support
         weights = reconstruction_weights(problem.coordinates, support, self.reg, kernel=self.input_kernel)
         return ReconstructionEnergy(weights, problem.latent.kernel, problem.summation, problem.n_jobs)

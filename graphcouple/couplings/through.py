@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphcouple._support.validation import changed
 from graphcouple.couplings.base import Attraction, Objective
@@ -99,6 +100,11 @@ class Rescaled(Through):
     def __init__(self, objective: Objective, scale: float) -> None:
         self.objective, self.scale = objective, scale
         self.n_points = self.objective.n_points
+
+    @property
+    def held_points(self) -> NDArray[np.bool_] | None:
+        """The points that the objective holds."""
+        return self.objective.held_points
 
     def _inner(self, Z: FloatArray) -> FloatArray:
         return Z / np.asarray(self.scale, Z.dtype)

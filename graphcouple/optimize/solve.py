@@ -213,7 +213,7 @@ class _Attempts(NamedTuple):
                 )
             monitor.recall(end.monitor)
             return end.solution, monitor
-        if rescale and self.store.going is None:
+        if rescale and self.objective.held_points is None and self.store.going is None:
             objective = starting_objective(self.objective, Z, optimizer.exaggeration.sizing_weight)
             objective = objective if self.start_bound is None else objective + self.start_bound
             Z = (Z * best_scale(objective, Z, precise=not optimizer.noisy)).astype(Z.dtype)
