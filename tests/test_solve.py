@@ -279,6 +279,19 @@ def test_stops_once_twenty_iterations_lowered_the_loss_by_less_than_the_share_as
         assert ("settled" in solution.message) == solution.converged == (n_iter == 40)
 
 
+@pytest.mark.parametrize(("every", "span", "ratio"), [(40, 40, 0.9), (25, 100, 0.9)])
+def test_runs_that_are_checked_at_any_interval_settle(every, span, ratio):
+    """Of 5 + h ratio^k, a test after k checks sees the fall from the last test; the share is stated for 50."""
+    plain = gc.MomentumGains(learning_rate=1e-9, exaggeration=gc.Exaggeration(1.0, 0))
+    skip = span // every
+    fall = (ratio**-skip - 1.0) * 50.0 / span
+    for share, settles in ((1.01 * fall, True), (0.99 * fall, False)):
+        options = {"max_iter": 4 * span, "settled_within": share, "check_every": every}
+        solution = gc.solve(Decaying(ratio), np.zeros((3, 2)), plain, **options)
+        assert solution.converged is settles
+        assert solution.message.startswith(f"settled: {span} iterations lowered the loss by") is settles
+
+
 class Short(gc.MomentumGains):
     def suited_iterations(self, n_points):
         return 20

@@ -83,8 +83,8 @@ class Stopping:
         Converged when the loss has not fallen for this many iterations.
     settled_within : float, default=2e-4
         Converged when the loss falls by at most this share of its height above `Objective.lower_bound` (of its
-        absolute value plus the run's gain, if no bound is known) in 50 iterations, as estimated from the last 20; 0 for
-        no such test. The test runs at the checks whose iteration is a multiple of 20.
+        absolute value plus the run's gain, if no bound is known) in 50 iterations, as estimated from those since the
+        last test. Tests run at the checks whose iteration is a multiple of 20; 0 means no tests.
     check_every : int, optional
         Iterations between evaluations of the loss, for the history, the tests and the callback. The default is 1 with
         a callback and 20 without; none but the first and last if the optimizer is noisy. An evaluation can cost as
@@ -193,9 +193,9 @@ class Monitor:
             self._lowest, self._lowest_at = loss, iteration
         elif iteration - self._lowest_at >= patience:
             return self.converge(Z, loss, f"no lower loss for {patience} iterations")
-        if self._has_settled(iteration, loss):
-            share = f"{100.0 * self._least_fall:.2g} % of its height above its lower bound"
-            return self.converge(Z, loss, f"{SETTLE_SPAN} iterations lowered the loss by less than {share}")
+        if span := self._settled_for(iteration, loss):
+            share = f"{100.0 * self._least_fall(span):.2g} % of its height above its lower bound"
+            return self.converge(Z, loss, f"{span} iterations lowered the loss by less than {share}")
         return False
 
     def finish(self, iteration: int, loss: float, Z: FloatArray) -> None:
@@ -217,26 +217,26 @@ class Monitor:
         above = loss - self.lower_bound
         return above if above < np.inf else abs(loss) + max(self.first - loss, 0.0)
 
-    @property
-    def _least_fall(self) -> float:
-        return self.stopping.settled_within * SETTLE_SPAN / _STATED_FOR
+    def _least_fall(self, span: int) -> float:
+        return self.stopping.settled_within * span / _STATED_FOR
 
-    def _has_settled(self, iteration: int, loss: float) -> bool:
+    def _settled_for(self, iteration: int, loss: float) -> int:
+        """Return the number of iterations in which the loss hardly fell; 0 if it still falls."""
         if not self.stopping.settled_within or iteration % SETTLE_SPAN:
-            return False
+            return 0
         before = self._judged
         self._judged = (iteration, loss, iteration if before is None else before[2])
         # Exaggeration draws some points together, or all. Until they unfold, slowly, the loss is above the start's.
-        if before is None or iteration - before[0] != SETTLE_SPAN or loss > self.first:
-            return False
+        if before is None or loss > self.first:
+            return 0
         if iteration - before[2] < _UNFOLDING:
-            return False
-        fall = before[1] - loss
+            return 0
+        span, fall = iteration - before[0], before[1] - loss
         if abs(fall) <= _SAME * abs(loss) and not self._stood_still:
             # The optimizer may have taken back steps that raised the loss, and continues with greater care.
             self._stood_still = True
-            return False
-        return 0 <= fall <= self._least_fall * self.height(loss)
+            return 0
+        return span if 0 <= fall <= self._least_fall(span) * self.height(loss) else 0
 
     def converge(self, Z: FloatArray, loss: float, message: str) -> bool:
         """End the run as settled, for this reason, and return True, unless all points are in one place."""
