@@ -10,9 +10,10 @@ from scipy.spatial.distance import squareform
 from scipy.stats import spearmanr
 
 import graphcouple as gc
-from graphcouple.couplings import OriginDistances, OriginMismatch
+from graphcouple.couplings import Held, OriginDistances, OriginMismatch
 from graphcouple.graphs import Support
 from graphcouple.laws import Hyperbolic, Spherical
+from graphcouple.optimize import position_uncertainty
 from graphcouple.summation import LogKernel
 from graphcouple.summation.curved import CurvedSums
 from tests.reference import dense, numerical_gradient, relative_error
@@ -248,14 +249,19 @@ def test_what_needs_flat_maps_says_so(tmp_path):
     with pytest.raises(ValueError, match="radius must be"):
         Hyperbolic(0.0)
     cosne = gc.COSNE(perplexity=5, max_iter=20, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="positions in hyperbolic space of radius 1 have no such law here"):
+        cosne.uncertainty()
+    for space in (Hyperbolic(2.0), Spherical(5.0)):
+        objective = gc.CrossEntropy(LAW.posterior(X), gc.GraphModel("student", "E", metric=space))
+        for each in (objective, objective + 0.1 * Held(objective, np.zeros(30, dtype=bool))):
+            with pytest.raises(ValueError, match=f"positions in {space} have no such law here; fit a flat map"):
+                position_uncertainty(each, cosne.embedding_)
     disc = cosne.disc_
     np.testing.assert_array_equal(cosne.set_params(radius=5.0).disc_, disc)
     with pytest.raises(ValueError, match="COSNE has no law that places new points"):
         cosne.transform(X)
     with pytest.raises(ValueError, match="COSNE has no law that places the rows beyond n_landmarks=20"):
         gc.COSNE(n_landmarks=20).fit(X)
-    with pytest.raises(ValueError, match="does not support hyperbolic space of radius 5"):
-        cosne.uncertainty()
     far = np.linalg.norm(X, axis=1)
     for distances in (-far, far[:3]):
         with pytest.raises(ValueError, match="distances must be 30 finite numbers, none negative"):

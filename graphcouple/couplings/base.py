@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphcouple._support.html import html_table
 from graphcouple.graphs import FloatArray
+from graphcouple.summation.curved import Space
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,8 @@ class Attraction:
     raised : callable, optional
         ``raised(forces, Z)`` returns the product with the inverse metric of a curved map. `LBFGS` takes it in place of
         the edges' stiffness.
+    space : Space, optional
+        The space of a curved map; None, the default, for a flat one.
     n_jobs : int or None, default=1
         Threads for products with the edges.
 
@@ -73,6 +76,7 @@ class Attraction:
     fades: bool = False
     shares_edges: bool = False
     raised: Callable[[FloatArray, FloatArray], FloatArray] | None = None
+    space: Space | None = None
     n_jobs: int | None = 1
 
     @property
@@ -390,6 +394,7 @@ class WeightedSum(Objective):
             limit=lambda Z: min(pull.limit(Z) for _, _, pull in pulls),
             confinement=confinement,
             raised=next((pull.raised for _, _, pull in pulls), None),
+            space=next((pull.space for _, _, pull in pulls if pull.space is not None), None),
             shrinks_noise=any(w > 0 and pull.shrinks_noise for w, _, pull in pulls),
             fades=all(pull is not None and pull.fades for _, _, pull in parts),
             shares_edges=any(w > 0 and pull.shares_edges for w, _, pull in pulls),

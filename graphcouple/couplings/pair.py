@@ -200,6 +200,7 @@ class PairCoupling(Placing):
             confinement=self._confinement,
             shares_edges=not self.latent.prior.independent_edges,
             raised=self._space.raised if isinstance(self._space, Hyperbolic) else None,
+            space=self._space,
             n_jobs=self.n_jobs,
         )
 

@@ -291,8 +291,6 @@ class CouplingEstimator(PlacesNewPoints):
             raise ValueError("the rows beyond n_landmarks were placed and not fitted; fit a sample of them alone.")
         if self._function is not None:
             raise ValueError("uncertainty() does not support maps by `features`; fit without them.")
-        if isinstance(self.sentence.latent.metric, Space):
-            raise ValueError(f"uncertainty() does not support {self.sentence.latent.metric}; fit a flat map.")
         if isinstance(temperature, str) and temperature != "auto":
             raise ValueError(f"temperature must be a number above 0, or 'auto', got {temperature!r}.")
         X = None if self._given is None else self._given.X

@@ -187,6 +187,10 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     """
     check_positive("temperature", temperature)
     points = check_embedding(Z, "Z", objective.n_points).astype(np.float64)
+    space = None if objective.attracting is None else objective.attracting.space
+    if space is not None:
+        # Moves of the whole plane change distances in a curved space.
+        raise ValueError(f"positions in {space} have no such law here; fit a flat map.")
     if points.size > _MOST_COORDINATES:
         raise ValueError(
             f"Z has {points.size} coordinates, and the Hessian their square; at most {_MOST_COORDINATES} are possible. "
