@@ -155,6 +155,10 @@ def test_refusals_and_warnings():
         position_uncertainty(Quadratic(np.eye(4002), 2), np.zeros((2001, 2)))
     with pytest.raises(ValueError, match="not smooth at Z"):
         position_uncertainty(Quadratic(RNG.normal(size=(8, 8)), 2), RNG.normal(size=(4, 2)))
+    for some in (np.arange(4) < 1, np.arange(4) < 3):
+        held = 2.0 * gc.couplings.Held(Quadratic(np.eye(8), 2), some)
+        with pytest.raises(ValueError, match=f"holds {some.sum()} of 4 points, which have no law .* that holds none"):
+            position_uncertainty(held, np.zeros((4, 2)))
     with pytest.raises(ValueError, match="temperature must be"):
         position_uncertainty(Quadratic(np.eye(8), 2), np.zeros((4, 2)), temperature=0.0)
     Z = RNG.normal(size=(8, 1))

@@ -154,7 +154,8 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     Raises
     ------
     TypeError, ValueError
-        When an argument is unusable, there are too many coordinates, or the objective is not smooth at `Z`.
+        When an argument is unusable, there are too many coordinates, the map is curved, points are held, or the
+        objective is not smooth at `Z`.
 
     Warns
     -----
@@ -186,16 +187,7 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     array([1., 1.])
     """
     check_positive("temperature", temperature)
-    points = check_embedding(Z, "Z", objective.n_points).astype(np.float64)
-    space = None if objective.attracting is None else objective.attracting.space
-    if space is not None:
-        # Moves of the whole plane change distances in a curved space.
-        raise ValueError(f"positions in {space} have no such law here; fit a flat map.")
-    if points.size > _MOST_COORDINATES:
-        raise ValueError(
-            f"Z has {points.size} coordinates, and the Hessian their square; at most {_MOST_COORDINATES} are possible. "
-            "Fit fewer points."
-        )
+    points = _checked(objective, Z)
     hessian = _hessian(objective, points)
     asymmetry = float(np.abs(hessian - hessian.T).max() / max(np.abs(hessian).max(), np.finfo(np.float64).tiny))
     if not asymmetry < _SYMMETRIC:
@@ -222,9 +214,29 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
         where = f"the objective falls in {falling} of {points.size} directions" if falling else slope
         warn(
             f"Z is not a minimum: {where}. Positions are less certain than the law says. Descend further: fit again "
-            "with warm_start=True, and hold no points."
+            "with warm_start=True."
         )
     return PositionUncertainty(points, modes.reshape(*points.shape, -1), float(temperature), loose)
+
+
+def _checked(objective: Objective, Z: ArrayLike) -> FloatArray:
+    """Return the map as numbers; raise if it has no law, or one that takes too long."""
+    points = check_embedding(Z, "Z", objective.n_points).astype(np.float64)
+    space = None if objective.attracting is None else objective.attracting.space
+    if space is not None:
+        # Moves of the whole plane change distances in a curved space.
+        raise ValueError(f"positions in {space} have no such law here; fit a flat map.")
+    if (held := objective.held_points) is not None:
+        raise ValueError(
+            f"the objective holds {int(held.sum())} of {points.shape[0]} points, which have no law of their own. Give "
+            "an objective that holds none; AnchorEnergy ties points to their places."
+        )
+    if points.size > _MOST_COORDINATES:
+        raise ValueError(
+            f"Z has {points.size} coordinates, and the Hessian their square; at most {_MOST_COORDINATES} are possible. "
+            "Fit fewer points."
+        )
+    return points
 
 
 def _hessian(objective: Objective, points: FloatArray) -> FloatArray:
