@@ -52,6 +52,15 @@ def test_springs_have_the_inverse_of_their_stiffness(dim):
     np.testing.assert_allclose(drawn.var(axis=0).sum(axis=1), law.radii() ** 2, rtol=0.05)
 
 
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_directions_do_not_depend_on_the_unit(size):
+    """A chain of springs in the plane bends freely: of 12 coordinates, 5 springs and 3 rigid motions leave 4 loose."""
+    Z = size * np.c_[np.arange(6.0), np.zeros(6)]
+    difference = np.eye(6)[1:] - np.eye(6)[:-1]
+    along = np.kron(difference.T @ difference, np.diag([1.0, 0.0])) / size**2
+    assert position_uncertainty(Quadratic(along, 2, Z), Z).n_loose == 4
+
+
 def test_cold_positions_have_the_moments_of_their_density():
     """exp(−H/T) of three points on a line, integrated over both differences of places."""
     P = gc.GraphModel(gc.Gaussian(), "D", gc.ConstantBandwidth(1.0)).posterior(np.array([[0.0], [1.0], [2.5]]))

@@ -258,6 +258,8 @@ def _rigid_motions(points: FloatArray) -> FloatArray:
     """Return an orthonormal basis of the directions that move or turn the whole map, of shape (n_coordinates, n)."""
     n, dim = points.shape
     centred = points - points.mean(axis=0)
+    # The basis does not depend on the unit.
+    centred /= float(np.linalg.norm(centred)) or 1.0
     moves = [np.eye(dim)[np.full(n, axis)].ravel() for axis in range(dim)]
     for a in range(dim):
         for b in range(a):
