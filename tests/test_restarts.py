@@ -13,6 +13,7 @@ from graphcouple.couplings import Objective
 from graphcouple.couplings.aligned import PartOf
 from graphcouple.couplings.anchors import Held
 from graphcouple.couplings.through import Rescaled
+from graphcouple.optimize.monitor import Monitor, Stopping
 from graphcouple.optimize.verdict import resized
 
 
@@ -88,6 +89,41 @@ def test_points_that_are_held_stay_in_every_start(rng, optimizer):
     found = gc.solve(1.0 * objective, 3.0 * X[:, :2], optimizer, n_starts=4, max_iter=50, callback=see)
     assert all(np.array_equal(Z[held], 3.0 * X[held, :2]) for Z in (*starts, found.Z))
     assert len({Z[~held].tobytes() for Z in starts}) >= 3
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("shift", [0.0, np.array([0.0, -300.0])], ids=["centred", "shifted"])
+def test_starts_are_shaken_alike_wherever_they_lie(rng, shift):
+    """The noise of further starts is half the standard deviation from the middle, in units of a standard normal."""
+    Z0, starts = rng.normal(size=(60, 2)) * [1.0, 3.0] + shift, []
+
+    def see(iteration, loss, Z):
+        if iteration == 0:
+            starts.append(Z.copy())
+
+    gc.solve(Well(), Z0, gc.LBFGS(), n_starts=2, max_iter=1, callback=see)
+    noise = (starts[1] - Z0) / (0.5 * np.sqrt(np.var(Z0, axis=0).mean()))
+    np.testing.assert_allclose(noise, np.random.default_rng(1).normal(size=(60, 2)), rtol=1e-6)
+
+
+class Apart(Objective):
+    """1 − log(1 + the mean square distance from the middle): one place is a peak, and there is no lower bound."""
+
+    n_points = 60
+
+    def value_and_grad(self, Z):
+        from_middle = Z - Z.mean(axis=0)
+        square = 1.0 + np.square(from_middle).sum() / 60
+        return 1.0 - float(np.log(square)), -2.0 / 60 / square * from_middle
+
+
+@pytest.mark.parametrize("shift", [0.0, np.array([5.0, -5.0])], ids=["centred", "shifted"])
+def test_points_in_one_place_have_collapsed_wherever_it_lies(rng, shift):
+    Z, tiny = 1e-9 * rng.normal(size=(60, 2)) + shift, Apart()
+    assert gc.optimize.is_collapsed(tiny, Z, tiny.value(Z))
+    # A small gradient of a small map is a minimum, unless the map is wide.
+    monitor = Monitor(Well(), 100, Stopping(tol=1e-7))
+    assert monitor.record(20, -1.0, rng.normal(size=(60, 2)) + 1e6 * shift, grad_norm=5e-8)
 
 
 @pytest.mark.filterwarnings("ignore:the start is used as given")

@@ -158,7 +158,7 @@ class Objective(ABC):
         override this where a formula is known.
         """
         points = np.asarray(Z, dtype=np.float64)
-        size = float((points - points.mean(axis=0)).std()) or 1.0
+        size = deviation(points) or 1.0
         here = self.gradient(points)
         direction = np.random.default_rng(0).normal(size=points.shape)
         stiffness = 0.0
@@ -254,6 +254,11 @@ def balanced(forces: FloatArray) -> FloatArray:
            [-2.]])
     """
     return forces - forces.mean(axis=0)
+
+
+def deviation(Z: FloatArray) -> float:
+    """Return the root mean square of the coordinates from their means, wherever the map lies."""
+    return float((Z - Z.mean(axis=0)).std())
 
 
 def parts_of(objective: Objective) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from graphcouple._support.validation import check_embedding, check_integer, check_positive, warn
 from graphcouple.couplings import Objective
+from graphcouple.couplings.base import deviation
 from graphcouple.graphs import FloatArray, IntArray
 
 # The Hessian has the square of this many entries: 130 MB, and a minute for 2,000 points in the plane.
@@ -241,7 +242,7 @@ def _checked(objective: Objective, Z: ArrayLike) -> FloatArray:
 
 def _hessian(objective: Objective, points: FloatArray) -> FloatArray:
     """Return the differences of gradients along each coordinate."""
-    step = _STEP * (float((points - points.mean(axis=0)).std()) or 1.0)
+    step = _STEP * (deviation(points) or 1.0)
     hessian, moved = np.empty((points.size, points.size)), points.copy()
     for at, row in enumerate(hessian):
         place = moved.reshape(-1)[at : at + 1]

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphcouple._support.validation import check_fraction, check_integer, check_weight
 from graphcouple.couplings import Objective
+from graphcouple.couplings.base import deviation
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Callback
 
@@ -54,7 +55,7 @@ def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
     merged = abs(objective.value(np.zeros_like(Z)) - loss)
     if gain < np.inf:
         return merged <= _FLAT_SHARE * gain
-    rounding, size = _ROUNDING * abs(loss), float(Z.std())
+    rounding, size = _ROUNDING * abs(loss), deviation(Z)
     if not (merged <= rounding and size > 0):
         return False
     # Without a lower bound, one place may be the minimum, unless spreading the points lowers the loss.
@@ -187,7 +188,7 @@ class Monitor:
             return False
         tol, patience = self.stopping.tol, self.stopping.patience
         # Where a kernel has no scale, gradients fall as the map grows, minimum or not.
-        if grad_norm * max(1.0, float(Z.std()) / _WIDE) <= tol:
+        if grad_norm * max(1.0, deviation(Z) / _WIDE) <= tol:
             return self.converge(Z, loss, f"the gradient's norm, {grad_norm:.3g}, is at most tol={tol:.3g}")
         if loss < self._lowest:
             self._lowest, self._lowest_at = loss, iteration

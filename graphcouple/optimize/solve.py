@@ -11,6 +11,7 @@ import numpy as np
 from graphcouple._numba.threads import threads_kept
 from graphcouple._support.validation import check_embedding, check_integer, is_word
 from graphcouple.couplings import Objective
+from graphcouple.couplings.base import deviation
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Callback, Optimizer, Run, Solution
 from graphcouple.optimize.descent import Descent
@@ -300,9 +301,9 @@ def _attempts(
 ) -> Iterator[tuple[FloatArray, Optimizer]]:
     """Yield starts with their optimizers; the second differs from the first by noise, or by exaggeration alone."""
     yield start, first
-    deviation: Any = _JITTER * float(start.std())
+    noise: Any = _JITTER * deviation(start)
     if (held := objective.held_points) is not None:
-        deviation = np.where(held, 0.0, deviation)[:, None]
+        noise = np.where(held, 0.0, noise)[:, None]
     for k in range(1, n_runs):
         optimizer = first
         if derived and isinstance(first, LBFGS) and first.exaggeration != NO_EXAGGERATION:
@@ -311,7 +312,7 @@ def _attempts(
             if k == 1:
                 yield start, optimizer
                 continue
-        yield (start + deviation * np.random.default_rng(k).normal(size=start.shape)).astype(start.dtype), optimizer
+        yield (start + noise * np.random.default_rng(k).normal(size=start.shape)).astype(start.dtype), optimizer
 
 
 def _runs(n_starts: int | str, optimizer: Optimizer | Descent, max_iter: int | str, objective: Objective) -> int:
