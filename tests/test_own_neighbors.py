@@ -148,6 +148,16 @@ def test_a_transformer_searches_for_fitted_and_for_new_points(X):
     np.testing.assert_allclose(
         law.posterior(X).mean().toarray(), exact.posterior(X).mean().toarray(), rtol=1e-6, atol=1e-12
     )
+    # Without a number, the perplexity's own number counts, not the transformer's.
+    unset = [gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), n, search=finder) for n in (None, "auto")]
+    for each in unset:
+        np.testing.assert_allclose(each.posterior(X).mean().toarray(), law.posterior(X).mean().toarray(), rtol=1e-9)
+    wide = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8), search=finder)
+    wanted = (exact.posterior(X).mean() + gc.GraphModel("gaussian", "D", gc.Perplexity(8), 24).posterior(X).mean()) / 2
+    mixed = gc.GraphMixture([unset[0], wide]).posterior(X).mean()
+    np.testing.assert_allclose(mixed.toarray(), wanted.toarray(), rtol=1e-6, atol=1e-12)
+    loose = gc.GraphModel(gc.Gaussian(), "D", gc.ConstantBandwidth(1.0), search=finder).posterior(X).mean()
+    np.testing.assert_array_equal(np.diff(loose.tocsr().indptr), 5)
     X_new = X[:9] + 0.3
     found, wanted = (each.given(X).new_edges(X_new).to_csr().toarray() for each in (law, exact))
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)

@@ -56,7 +56,8 @@ class GraphModel(GraphLaw):
     search : {"auto", "exact", "approximate"} or transformer, default="auto"
         How nearest neighbours are searched; "auto" is approximate when an exact search would take seconds. See
         `graphcouple.neighbors.nearest_neighbors`. A clone of a transformer, such as scikit-learn's
-        ``KNeighborsTransformer``, searches as many neighbours as the law needs, by its own metric.
+        ``KNeighborsTransformer``, searches `n_neighbors` by its own metric; without a number as many as the bandwidth
+        needs, and its own number if that needs none.
     metric_params : dict, optional
         Further arguments of the metric, such as ``{"p": 3}`` for "minkowski".
     target_weight : float, default=0.0
@@ -173,8 +174,12 @@ class GraphModel(GraphLaw):
         """Return the number of neighbours that a point may have edges to; None means all pairs."""
         if not isinstance(self.n_neighbors, str):
             return self.n_neighbors
+        return None if n_points <= ALL_PAIRS_UP_TO else self._suited(n_points)
+
+    def _suited(self, n_points: float = np.inf) -> int | None:
+        """Return the number of neighbours that the bandwidth needs among this many points; None if it needs none."""
         suited = None if self.bandwidth is None else self.bandwidth.suited_neighbors
-        return None if n_points <= ALL_PAIRS_UP_TO or suited is None else min(n_points - 1, suited)
+        return None if suited is None else int(min(n_points - 1, suited))
 
     @property
     def parts(self) -> tuple[GraphModel, ...]:
@@ -225,7 +230,8 @@ class GraphModel(GraphLaw):
     def distances(self, X: Any, neighbors: Any = None) -> Distances:
         """Return the distances between checked points (see `as_points`), or to the given neighbours."""
         if neighbors is None and self.finds:
-            k = self.neighbors_among(X.shape[0])
+            # A transformer finds no pairs beyond its neighbours.
+            k = self.neighbors_among(X.shape[0]) or self._suited(X.shape[0])
             return OwnNeighbors.by_transformer(X, self.metric, self.search, k, self.metric_params)
         if neighbors is None:
             return distances_of(X, self.metric, self.metric_params)
@@ -239,14 +245,15 @@ class GraphModel(GraphLaw):
     @property
     def distance_key(self) -> str:
         """A key that laws with the same distances share."""
-        search = (self.search, self.n_neighbors) if self.finds else None
+        wanted = self._suited() if self.n_neighbors in (None, "auto") else self.n_neighbors
+        search = (self.search, wanted) if self.finds else None
         parts = (self.metric, _arguments(self.metric_params), search)
         try:
             return str(joblib.hash(parts))
         except Exception:
             # What cannot be pickled, such as a lambda, is shared only as the same object.
             params = sorted((name, id(value)) for name, value in (self.metric_params or {}).items())
-            return repr((id(self.metric), params, search and (id(self.search), self.n_neighbors)))
+            return repr((id(self.metric), params, search and (id(self.search), wanted)))
 
     def given_distances(self, distances: Distances, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
         """Return the law given the distances between its points, their weights and classes."""
