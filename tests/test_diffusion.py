@@ -40,6 +40,12 @@ def test_eigenvalues_and_pseudotimes_are_scanpys():
     sc.tl.diffmap(cells, n_comps=6)
     ours = gc.DiffusionMaps(5, input=cells.obsp["connectivities"]).fit()
     np.testing.assert_allclose(1.0 - ours.eigenvalues_, cells.uns["diffmap_evals"][1:], rtol=1e-5)
+    # As docs/howto/classical.md says.
+    weights = cells.obsp["connectivities"].toarray().astype(float)
+    weights /= np.outer(weights.sum(axis=1), weights.sum(axis=1))
+    theirs = cells.obsm["X_diffmap"][:, 1:] / np.sqrt(weights.sum(axis=1))[:, None]
+    ratios = ours.set_params(t=0).fit().embedding_ / theirs
+    np.testing.assert_allclose(np.abs(ratios), np.median(np.abs(ratios)), rtol=1e-2)
     cells.uns["iroot"] = 3
     sc.tl.dpt(cells, n_dcs=6)
     assert spearmanr(ours.pseudotime(3, 5), cells.obs["dpt_pseudotime"])[0] > 0.97
