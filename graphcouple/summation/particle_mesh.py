@@ -81,9 +81,9 @@ class ParticleMesh(SummationOfSets):
     replaces it on the grid, and the difference is summed over near pairs, which a list of cells finds. A smooth
     function is split too if points are so sparse that the spacing can exceed the function's length.
 
-    Potentials have the absolute error `resolution`. Prior D needs the logarithm of smaller potentials, of points far
-    from all others under a Gaussian kernel. It then uses exact sums: for all points if many potentials are too small,
-    else for these points alone, in logarithms.
+    Potentials have an error of about `resolution`, absolute below 1 and relative above. Prior D needs the logarithm of
+    smaller potentials, of points far from all others under a Gaussian kernel. It then uses exact sums: for all points
+    if many potentials are too small, else for these points alone, in logarithms.
 
     Parameters
     ----------
