@@ -347,6 +347,17 @@ def test_names_of_other_libraries_say_what_they_are_here(make, name, ours):
         make().set_params(**{name: 1})
 
 
+def test_docstrings_say_whether_none_is_accepted():
+    made = [each for name in gc.__all__ if hasattr(each := getattr(gc, name), "_parameter_constraints")]
+    for cls in made:
+        for name, checks in cls._parameter_constraints.items():
+            kind = re.search(rf"^ *{name} : .*?(?=, default=|$)", cls.__doc__, re.M)
+            if isinstance(checks, list) and kind:
+                accepts = None in checks or "random_state" in checks
+                assert accepts == ("None" in kind[0] or "optional" in kind[0]), (cls.__name__, kind[0])
+    assert gc.ParametricCoupling in made
+
+
 def test_other_names_are_not_our_own():
     from graphcouple.estimators._peers import PEERS
 

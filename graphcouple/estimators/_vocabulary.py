@@ -29,6 +29,14 @@ class Word(NamedTuple):
     checks: Any
 
 
+_FEATURES = Word(
+    '"linear", "network", transformer or MLPRegressor',
+    'Makes the map a function of the points: "linear" in the columns of X, or in the features of a transformer '
+    'of scikit-learn, such as `Nystroem`; "network" a network with two hidden layers of 100 units, or one with the '
+    "layers, activation and alpha of an `MLPRegressor`.",
+    [StrOptions({"linear", "network"}), HasMethods(["fit", "transform"]), HasMethods(["fit", "predict"])],
+)
+
 VOCABULARY: dict[str, Word] = {
     "callback": Word(
         "callable, optional",
@@ -149,12 +157,9 @@ VOCABULARY: dict[str, Word] = {
         "Residual of the eigenvectors, relative to the largest eigenvalue's bound.",
         [Interval(Real, 0, 1, closed="neither")],
     ),
-    "features": Word(
-        '"linear", "network", transformer or MLPRegressor, optional',
-        'Makes the map a function of the points: "linear" in the columns of X, or in the features of a transformer '
-        'of scikit-learn, such as `Nystroem`; "network" a network with two hidden layers of 100 units, or one with the '
-        "layers, activation and alpha of an `MLPRegressor`. None lets every point move freely.",
-        [StrOptions({"linear", "network"}), HasMethods(["fit", "transform"]), HasMethods(["fit", "predict"]), None],
+    "features": _FEATURES,
+    "features or none": Word(
+        f"{_FEATURES.kind}, optional", f"{_FEATURES.doc} None lets every point move freely.", [*_FEATURES.checks, None]
     ),
     "kernel_params": Word("dict, optional", 'Arguments of the kernel, as ``{"gamma": 0.1}``.', [dict, None]),
     "reg": Word(

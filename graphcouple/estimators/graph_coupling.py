@@ -62,7 +62,7 @@ class GraphCoupling(CouplingEstimator):
     init: Any = parameter(default="ccpca")
     max_iter: Any = parameter(default="auto")
     n_components: int = parameter(default=2)
-    features: Any = parameter(default=None)
+    features: Any = parameter(default=None, like="features or none")
 
     @property
     def sentence(self) -> Sentence:
