@@ -26,8 +26,11 @@ PEERS: dict[str, str] = {
     "LocallyLinearEmbedding.method": _NOT_YET + ": modified, Hessian and LTSA embeddings are in sklearn.manifold",
     "MetricMDS.metric_mds": _NOT_YET + ": non-metric scaling is in sklearn.manifold",
     "eigen_solver": _NOTHING + ": the solver is chosen by the size",
+    "neighbors_algorithm": _NOTHING + ": the search is chosen by the size",
     "path_method": _NOTHING + ": paths are Dijkstra's",
     "normalized_stress": _NOTHING + ": see normalized_stress_",
+    # trimap
+    "n_iters": "max_iter",
     # openTSNE
     "early_exaggeration_iter": _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)"),
     "negative_gradient_method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
@@ -36,7 +39,7 @@ PEERS: dict[str, str] = {
     "ints_in_interval": _MESH,
     "initial_momentum": _MOMENTUM,
     "final_momentum": _MOMENTUM,
-    "max_grad_norm": _MOMENTUM,
+    "max_grad_norm": _NOT_YET + ": max_step of MomentumGains bounds a step, not a gradient",
     "max_step_norm": _MOMENTUM,
     "affinities": "input, of GraphCoupling: GraphCoupling(input=posterior, latent=...)",
     "callbacks": "callback",
