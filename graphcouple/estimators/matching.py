@@ -26,11 +26,11 @@ def _law(kernel: Kernel, reading: str, **options: Any) -> GraphModel:
 
 @estimator
 class PairwiseMatching(Preset):
-    """Two kernels' values matched pair by pair: F(X, Y) = Σ_{i≠j} F̂(S(v_ij, v_ji), S(w_ij, w_ji)).
+    """Two kernels' values matched pair by pair: F(X, Y) = Σ_{i≠j} F̂(S(v_ij, v_ji), w_ij).
 
     v is the input's kernel at distances rescaled by the bandwidth, w the embedding's. In the neighbourhood reading both
-    are divided by each row's sum. Every choice is a law of the library, and the method a `GraphCoupling`; see
-    ``sentence``.
+    are divided by each row's sum, and S is applied to w too. Every choice is a law of the library, and the method a
+    `GraphCoupling`; see ``sentence``.
 
     Parameters
     ----------
