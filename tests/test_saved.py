@@ -116,7 +116,7 @@ def test_files_and_pickles_hold_little_more_than_points_and_places(tmp_path, met
     assert fitted.posterior_.n_nodes == 4000
 
 
-def test_distances_and_neighbors_that_were_given_are_not_kept(iris, tmp_path):
+def test_distances_and_neighbors_that_were_given_are_kept_by_pickles_alone(iris, tmp_path):
     X, X_new = iris
     by_distance = gc.TSNE(perplexity=5, metric="precomputed", random_state=0, max_iter=50).fit(cdist(X, X))
     by_distance.save(tmp_path / "distances")
@@ -132,6 +132,8 @@ def test_distances_and_neighbors_that_were_given_are_not_kept(iris, tmp_path):
     np.testing.assert_array_equal(again.transform(X_new), by_neighbor.transform(X_new))
     with pytest.raises(ValueError, match="does not keep the neighbors"):
         _ = again.posterior_
+    for fitted in (by_distance, by_neighbor):
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).point_losses(), fitted.point_losses())
 
 
 def test_an_own_graph_is_drawn_and_its_drawing_loaded(tmp_path):

@@ -133,10 +133,10 @@ class EmbeddingEstimator(ScikitTransformer):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted estimator to a file, which `graphcouple.load` reads.
 
-        The file has all that `transform`, `update` and the fitted attributes need. It leaves out the callback, which is
-        code, requests of metadata, and the law of the graph: `posterior_` computes it again from the points. The format
-        has a version, and later versions of graphcouple read it. Files from others are safe to open: they hold arrays
-        and JSON only.
+        The file has all that `transform` and `update` need. It leaves out the callback, which is code, requests of
+        metadata, precomputed distances, given neighbours, and the law of the graph: `posterior_` computes it again from
+        the points. The format has a version, and later versions of graphcouple read it. Files from others are safe to
+        open: they hold arrays and JSON only.
 
         Parameters
         ----------
