@@ -332,6 +332,8 @@ def test_half_precision_is_kept_in_single_precision(rng, search):
     np.testing.assert_array_equal(support.indices, same.indices)
     np.testing.assert_array_equal(sq_dist, same_sq_dist)
     assert as_points(X).dtype == np.float32
+    for small in (np.int8, np.int32, np.uint8, bool):
+        assert as_points(X.astype(small)).dtype == np.float64
     with pytest.raises(ValueError, match="X holds NaN"):
         nearest_neighbors(np.full((50, 3), np.nan), 5, search=search)
 
