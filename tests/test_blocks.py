@@ -168,6 +168,7 @@ def test_unusable_blocks_are_refused():
         (lambda: gc.Blocks([]), "must hold Blocks"),
         (lambda: gc.Blocks([0]), "must hold Blocks"),
         (lambda: distances_of(X, gc.Blocks([gc.Block([99])])), "does not have"),
+        (lambda: distances_of(X, gc.Blocks([gc.Block(slice(9, 12))])), r"of 9 columns, .*slice\(9, 12, None\)"),
         (lambda: distances_of(X, EMBEDDED, {"p": 3}), "give it to each Block"),
         (lambda: distances_of(X, MIXED).nearest(3, search="approximate"), "no approximate search"),
         (lambda: gc.GraphModel(gc.Gaussian(), "D", metric=3), "or Blocks"),

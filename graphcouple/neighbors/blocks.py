@@ -71,6 +71,8 @@ class Block:
     def of(self, X: Any) -> FloatArray:
         """Return the block's columns, dense and contiguous."""
         part = X[:, self.columns if isinstance(self.columns, slice) else list(self.columns)]
+        if not part.shape[1]:
+            raise IndexError(f"{self.columns} selects none")
         return np.ascontiguousarray(part.toarray() if sp.issparse(part) else part)
 
 
