@@ -13,6 +13,7 @@ from graphcouple.neighbors import InvertedFile, as_points, distances_of, nearest
 from graphcouple.neighbors.neighbor_graph import suits
 
 K = 20
+WEIGHTS = np.array([1.0, 2.0, 0.5, 3.0])
 
 
 def clusters(n, p, rng, dtype=np.float64):
@@ -244,6 +245,9 @@ def halves_apart(left, right, power=1.0):
     ("metric", "params", "scipy_metric", "options"),
     [
         ("minkowski", {"p": 3}, "minkowski", {"p": 3}),
+        ("minkowski", {"w": WEIGHTS}, "minkowski", {"w": WEIGHTS}),
+        ("canberra", {"w": WEIGHTS}, "canberra", {"w": WEIGHTS}),
+        ("chebyshev", {"w": WEIGHTS}, "chebyshev", {"w": WEIGHTS}),
         (halves_apart, None, "chebyshev", {}),
         (halves_apart, {"power": 1.0}, "chebyshev", {}),
         ("manhattan", None, "cityblock", {}),

@@ -193,11 +193,15 @@ class Searched(Distances):
         from sklearn import config_context
         from sklearn.neighbors import NearestNeighbors
 
-        options = {"metric": self.metric, "metric_params": self.params, "n_jobs": effective_n_jobs(n_jobs)}
+        params = dict(self.params or {})
+        of_powers = self.metric == "minkowski"
         # A ball tree loses neighbours where the triangle inequality fails, as it may for a function. For negative
-        # entries, scikit-learn's own loops have another Bray-Curtis distance than SciPy.
-        plain = callable(self.metric) or self.metric == "braycurtis"
-        finder = NearestNeighbors(n_neighbors=k, algorithm="brute" if plain else "auto", **options).fit(X)
+        # entries, scikit-learn's own loops have another Bray-Curtis distance than SciPy. Most of its trees refuse
+        # weights.
+        plain = callable(self.metric) or self.metric == "braycurtis" or ("w" in params and not of_powers)
+        options = {"metric": self.metric, "p": params.pop("p", 2) if of_powers else 2, "metric_params": params}
+        options |= {"algorithm": "brute" if plain else "auto", "n_jobs": effective_n_jobs(n_jobs)}
+        finder = NearestNeighbors(n_neighbors=k, **options).fit(X)
         with config_context(enable_cython_pairwise_dist=False if plain else None):
             dist, indices = finder.kneighbors(X_new)
         order = np.argsort(indices, axis=1)

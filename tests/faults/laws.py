@@ -286,5 +286,5 @@ FAULTS = [
     Fault("neighbors: sparse points far away lose their digits", "neighbors/distances.py",
           "if sp.issparse(X) and (shift := shift_of(X)).any():", "if False:", "test_robustness"),
     Fault("neighbors: duplicate entries count twice", "neighbors/points.py", "X = _without_duplicates(X.tocsr())", "X = X.tocsr()", "test_robustness"),
-    Fault("neighbors: a tree for any function", "neighbors/distances.py", 'algorithm="brute" if plain else "auto"', 'algorithm="auto"', "test_neighbors"),
+    Fault("neighbors: a tree for any function", "neighbors/distances.py", '"brute" if plain else "auto"', '"auto"', "test_neighbors"),
 ]  # fmt: skip
