@@ -70,6 +70,15 @@ def test_automatic_bandwidths_let_all_blocks_count_alike():
     np.testing.assert_allclose(scaled.all_pairs()[1], distances_of(X, blocks).all_pairs()[1], rtol=1e-9)
 
 
+def test_automatic_bandwidths_are_exact_and_depend_on_no_order(rng):
+    many = np.column_stack([rng.normal(size=(1000, 2)) ** 3, np.arange(1000) == 7, np.arange(1000) == 8])
+    blocks = gc.Blocks([gc.Block([0, 1]), gc.Block([2], "categorical"), gc.Block([3])])
+    wanted = [cdist(many[:, own], many[:, own], "sqeuclidean").sum() / 999_000 for own in ([0, 1], [2], [3])]
+    for rows in (np.arange(1000), rng.permutation(1000)):
+        units = [part.unit for part in distances_of(many[rows], blocks).parts]
+        np.testing.assert_allclose(np.square(units), wanted, rtol=1e-9)
+
+
 def test_starts_use_the_blocks_coordinates():
     fitted = gc.TSNE(metric=EMBEDDED, perplexity=8, random_state=0, max_iter=1).fit(X)
     coordinates = EMBEDDED.coordinates(X)
