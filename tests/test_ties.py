@@ -65,6 +65,16 @@ def test_ties_share_equally_and_are_counted():
     np.testing.assert_allclose(np.exp(-(rows * np.log(rows)).sum(axis=1)), 5.0, rtol=1e-5)
 
 
+def test_ties_do_not_share_equally_under_a_tail_that_is_a_power():
+    """Among the corners of a cube, at small scales the Student kernel is 1/d², and C(5, j) corners are at d² = j."""
+    cube = (np.arange(32)[:, None] >> np.arange(5) & 1).astype(float)
+    numbers, share = np.array([5, 10, 10, 5, 1]), 1.0 / np.arange(1, 6)
+    share /= numbers @ share
+    reached = np.exp(-(numbers @ (share * np.log(share))))
+    with pytest.raises(ValueError, match=f"too high, the nearest perplexity it reaches is {reached:.4g}"):
+        gc.GraphModel(gc.Student(), "D", gc.Perplexity(3)).posterior(cube)
+
+
 @pytest.mark.filterwarnings("ignore:perplexity:UserWarning", "ignore:the embedding has not settled")
 def test_divergences_are_not_negative():
     for name in ("identity", "one-hot", "grid"):

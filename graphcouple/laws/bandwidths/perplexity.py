@@ -26,8 +26,8 @@ class Perplexity(Bandwidth):
     τ_i solves −Σ_j p_ij log p_ij = log(perplexity) with p_ij ∝ k(d²_ij/τ_i²), for any kernel whose rows sharpen as τ
     shrinks; under prior B, k is the probability inside an `Odds`. If more than `perplexity` neighbours are tied at
     the smallest distance, no scale reaches the target; the row then gets its limit, the uniform law over the ties,
-    and a warning says for how many rows. An edge prior's zeros restrict the rows; its weights are applied after the
-    scales are chosen.
+    and a warning says for how many rows. Kernels whose tail is a power have another limit, and raise an error. An edge
+    prior's zeros restrict the rows; its weights are applied after the scales are chosen.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Perplexity(Bandwidth):
         target = float(np.log(self.perplexity))
         equation = (rows.kernel, target, _SEARCH_TOLERANCE)
         over_rows(n, rows.n_jobs, perplexity_rows, sq_dist, indptr, *equation, scale, error, tied, counts)
-        self._check_reached(rows.kernel, np.where(tied > 0, 0.0, error))
+        self._check_reached(rows.kernel, error, tied)
         self._warn_of_ties(tied)
         return np.zeros(n), scale
 
@@ -118,12 +118,12 @@ class Perplexity(Bandwidth):
             f"{remedy}."
         )
 
-    def _check_reached(self, kernel: Kernel, error: FloatArray) -> None:
+    def _check_reached(self, kernel: Kernel, error: FloatArray, tied: FloatArray) -> None:
         rows = np.flatnonzero(np.abs(error) > ENTROPY_TOLERANCE)
         if rows.size:
             i = int(rows[0])
             side = "high" if error[i] > 0 else "low"
-            reach = self.perplexity * float(np.exp(error[i]))
+            reach = (tied[i] or self.perplexity) * float(np.exp(error[i]))
             raise ValueError(
                 f"no bandwidth gives row {i} the perplexity {self.perplexity} with {kernel!r}: its entropy stays too "
                 f"{side}, the nearest perplexity it reaches is {reach:.4g}. Choose another perplexity or a kernel with "
