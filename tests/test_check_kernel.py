@@ -29,6 +29,26 @@ def test_a_cusp_is_measured_at_any_scale(width):
     assert kernel.assumptions(2) == (True, True)
 
 
+@dataclass(frozen=True)
+class Stretched(gc.Kernel):
+    """exp(−d^p): 1 at distance 0, and with a finite integral."""
+
+    power: float
+
+    def log(self, sq_dist):
+        return -(sq_dist ** (0.5 * self.power))
+
+    def grad_log(self, sq_dist):
+        return -0.5 * self.power * np.maximum(sq_dist, 1e-30) ** (0.5 * self.power - 1.0)
+
+
+@pytest.mark.parametrize("power", [0.2, 0.5])
+def test_a_cusp_like_a_root_is_bounded(power):
+    kernel = Stretched(power)
+    assert kernel.tail == np.inf
+    assert gc.check_kernel(kernel).plane == (True, True)
+
+
 class InD(Laplace):
     def grad_log(self, sq_dist):
         return -1.0 / self.width + 0.0 * sq_dist

@@ -17,6 +17,9 @@ _DISTANCES = 10.0 ** np.arange(-14.0, 15.0, 0.25)
 _NEAR = np.array([1e-5, 1e-4])
 # A power below the first number is a constant. The tail is measured at the second number times the length.
 _FLAT, _FAR = 1e-9, 1e12
+# Slopes are compared with those at this many times the length, or length over it. They fall by the first factor towards
+# the 0 of a cusp, and grow by the second in a tail that falls faster than any power.
+_MIDDLE, _FALLS, _GROWS = 1e6, 0.1, 1.5
 
 
 def _slopes(kernel: Any, dist: Any) -> Any:
@@ -78,12 +81,13 @@ def steepness(kernel: Any) -> float:
 @lru_cache(maxsize=256)
 def tail(kernel: Any) -> float:
     """Return the exponent t for which k falls like d^(−t) far away; inf if it falls faster than any power."""
-    dist = np.array([_FAR * _scale(kernel)])
-    far = float(_slopes(kernel, dist)[0])
-    return float("inf") if np.isnan(far) or far > _FAR or _log(kernel, dist)[0] == -np.inf else far
+    dist = np.array([_MIDDLE, _FAR]) * _scale(kernel)
+    middle, far = _slopes(kernel, dist)
+    vanishes = np.isnan(far) or far > _GROWS * abs(middle) or _log(kernel, dist)[1] == -np.inf
+    return float("inf") if vanishes else float(far)
 
 
 def assumptions(kernel: Any, dim: int) -> tuple[bool, bool]:
     """Return whether k is bounded, and integrable on R^dim."""
-    near = float(_slopes(kernel, _scale(kernel) / _FAR))
-    return near < _FLAT, near < dim - _FLAT and tail(kernel) > dim + _FLAT
+    near, middle = (float(_slopes(kernel, _scale(kernel) / ratio)) for ratio in (_FAR, _MIDDLE))
+    return near < _FLAT or near < _FALLS * middle, near < dim - _FLAT and tail(kernel) > dim + _FLAT
