@@ -161,6 +161,11 @@ def test_refusals_and_warnings():
     sq_dist = cdist(X, X, "sqeuclidean")
     with pytest.raises(ValueError, match="no density in 3 dimensions"):
         gc.LeaveOneOut(dim=3).fit(sq_dist, gc.Student())
+    # The density of a tail d^(−2.5) is finite below 2.5 dimensions.
+    assert (gc.LeaveOneOut(dim=2.2).fit(sq_dist, gc.Student(1.5))[1] > 0).all()
+    for dof in (1.5, 1.75):
+        with pytest.raises(ValueError, match="no density"):
+            gc.LeaveOneOut(dim=1.0 + dof).fit(sq_dist, gc.Student(dof))
     with pytest.raises(ValueError, match="compares each row with all others, but a row has 20 neighbors of 150 points"):
         gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(by_row=True), n_neighbors=20).posterior(X)
     own = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut()).given(
