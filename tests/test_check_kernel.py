@@ -183,6 +183,20 @@ def test_a_scalar_edge_prior_counts_where_kernels_underflow():
         assert weighted == pytest.approx(plain + 3 * np.log(0.25), rel=1e-12)
 
 
+@pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Exponential(), gc.Student(1.5)], ids=repr)
+def test_odds_of_a_kernel_below_one_are_bounded(kernel, rng):
+    half = gc.Odds(ScaledKernel(kernel, np.log(0.5)))
+    report = gc.check_kernel(half)
+    assert report.order_at_zero == pytest.approx(kernel.order_at_zero, abs=0.01)
+    for dim in (2, 3):
+        assert half.assumptions(dim) == kernel.assumptions(dim)
+    Z = rng.normal(size=(30, 2))
+    sq_dist = ((Z[:, None] - Z) ** 2).sum(axis=2)[~np.eye(30, dtype=bool)]
+    law = gc.GraphModel(half, "B")
+    found = law.prior.log_partition_and_grad(half, Z, gc.Exact())[0]
+    assert found == pytest.approx(-np.log1p(-0.5 * kernel.value(sq_dist)).sum(), rel=1e-9)
+
+
 def test_numbers_that_are_measured_are_exact():
     gaussian, exponential = gc.Gaussian(), gc.Exponential()
     assert (gaussian.order_at_zero, gaussian.length, exponential.order_at_zero) == (2.0, 2.0**0.5, 1.0)

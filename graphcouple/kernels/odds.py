@@ -15,7 +15,8 @@ class Odds(Kernel):
     Under the binary prior the edge probability of `Odds(k)` is k itself, which is
     how UMAP and LargeVis state it, and log(1 + Odds(k)) = −log(1 − k). With the
     Student kernel (ν = 1) the odds are 1/d², with the rational power 1/(a d^{2b}):
-    unbounded at 0. Below d² = 1e-37 the odds are constant, so coincident points have a finite loss and no force.
+    unbounded at 0, as for all kernels that are 1 there. Below d² = 1e-37 the odds
+    are constant, so coincident points have a finite loss and no force.
 
     Parameters
     ----------
@@ -51,8 +52,20 @@ class Odds(Kernel):
         """The kernel that is read as an edge probability."""
         return self.kernel
 
-    # Odds are singular, never flat, at zero; and odds such as 1/d² have no length scale.
-    order_at_zero, length = 0.0, 1.0
+    @property
+    def _is_infinite(self) -> bool:
+        """Whether the odds are infinite at distance 0: the kernel is 1 there, and not below."""
+        return float(self.kernel.log(0.0)) >= 0.0
+
+    @property
+    def order_at_zero(self) -> float:
+        """0 where k is 1 at distance 0; see `Kernel`."""
+        return 0.0 if self._is_infinite else super().order_at_zero
+
+    @property
+    def length(self) -> float:
+        """1 where k is 1 at distance 0, since odds such as 1/d² have no length; see `Kernel`."""
+        return 1.0 if self._is_infinite else super().length
 
     @property
     def quick(self) -> bool:
@@ -84,6 +97,8 @@ class Odds(Kernel):
         return self.kernel.grad_log(sq_dist)
 
     def assumptions(self, dim: int) -> Assumptions:
-        """Never bounded; integrable if k is, and if d^(−m) is at 0 (m is the kernel's `order_at_zero`)."""
+        """Unbounded if k is 1 at 0; integrable if k is, and if d^(−m) is at 0 (m is the kernel's `order_at_zero`)."""
+        if not self._is_infinite:
+            return super().assumptions(dim)
         tail = self.kernel.assumptions(dim).integrable
         return Assumptions(bounded=False, integrable=tail and self.kernel.order_at_zero < dim)
