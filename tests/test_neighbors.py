@@ -184,6 +184,24 @@ def test_points_far_apart_keep_their_near_neighbours(rng, far):
     assert (exact.find(support.rows, support.indices) >= 0).mean() >= 0.95
 
 
+@pytest.mark.parametrize("n_columns", [5, 20])
+@pytest.mark.parametrize("n_neighbors", [5, 90, 200])
+def test_far_groups_in_a_column_keep_their_exact_neighbours(n_neighbors, n_columns, rng):
+    """A code for missing values, such as −999999999, leaves no digits of near distances in an expanded square."""
+    X, new = rng.normal(size=(400, n_columns)), rng.normal(size=(60, n_columns))
+    X[::4, 0] = new[::4, 0] = -999999999
+    among = cdist(X, X, "sqeuclidean")
+    np.fill_diagonal(among, np.inf)
+    distances = distances_of(X)
+    found = distances.nearest(n_neighbors), distances.to(new, n_neighbors), distances.to(X, n_neighbors)
+    itself = among.copy()
+    np.fill_diagonal(itself, 0.0)
+    for (support, sq_dist), wanted in zip(found, (among, cdist(new, X, "sqeuclidean"), itself), strict=True):
+        nearest = np.sort(wanted, axis=1)[:, :n_neighbors]
+        np.testing.assert_allclose(np.sort(sq_dist.reshape(nearest.shape)), nearest, rtol=1e-9)
+        np.testing.assert_allclose(wanted[support.rows, support.indices], sq_dist, rtol=1e-9)
+
+
 def test_sparse_points_without_few_directions_are_found(rng):
     X = sp.random(3000, 300, density=0.02, random_state=0, data_rvs=rng.standard_normal, format="csr")
     assert recall(nearest_neighbors(X, K, search="approximate")[0], X.toarray(), "euclidean") >= 0.95

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from graphcouple._numba.threads import effective_n_jobs
 from graphcouple._support.validation import check_integer, warn
 from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support, index_dtype, largest_of_rows, off_diagonal
-from graphcouple.neighbors.brute_force import nearest_exactly
+from graphcouple.neighbors.brute_force import nearest_exactly, search_lost
 from graphcouple.neighbors.inverted_file import InvertedFile
 from graphcouple.neighbors.points import fits_in_single, shift_of, shifted
 
@@ -25,6 +25,9 @@ _DENSE_ENTRIES = 50_000_000
 
 # In up to this many dimensions, scikit-learn's trees search fast, so the search stays exact.
 _TREE_DIMS = 4
+
+# In more dimensions, or for half of the points, scikit-learn compares all pairs by expanding the square.
+_MOST_TREE_DIMS = 15
 
 # Entries of the differences of edges held at once: 128 MB in double precision.
 _CHUNK_ENTRIES = 2**24
@@ -273,6 +276,16 @@ class Euclidean(Searched):
     def _sq_distances(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
         # The search expands the square, which leaves duplicates at a small nonzero distance.
         return super()._sq_distances(support, dist, n_jobs) if sp.issparse(self.X) else self.of_edges(support, n_jobs)
+
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        """Return each point's nearest others; see `Distances`."""
+        support, sq_dist = super().nearest(n_neighbors, n_jobs, search)
+        by_tree = self.X.shape[1] <= _MOST_TREE_DIMS and n_neighbors < self.n_points // 2
+        if sp.issparse(self.X) or by_tree or self._is_approximate(search):
+            return support, sq_dist
+        points, indices = self._points(), support.indices.reshape(self.n_points, n_neighbors)
+        search_lost(points, points, indices, sq_dist.reshape(indices.shape), n_jobs, others_only=True)
+        return regular_support(indices), sq_dist
 
     def _approximate_nearest(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
         indices, sq_dist = self._file(k, n_jobs).of_each_other()
