@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from graphcouple._support.registry import Registry
 from graphcouple._support.validation import check_embedding, check_integer, seeded_clone, warn
@@ -113,7 +114,7 @@ def initialize(
     X: Any,
     posterior: RandomGraph,
     n_components: int,
-    rng: np.random.RandomState,
+    rng: Any = None,
     *,
     scale: float = 1.0,
     metric: str = "euclidean",
@@ -132,7 +133,7 @@ def initialize(
     posterior : RandomGraph
         The input's graph, for "ccpca" and "spectral".
     n_components : int
-    rng : numpy.random.RandomState
+    rng : numpy.random.RandomState, int or None, default=None
     scale : float, default=1.0
         Standard deviation of the first coordinate.
     metric : str, default="euclidean"
@@ -152,7 +153,8 @@ def initialize(
         When `init` is an unknown name, an array of the wrong shape or with entries that are not finite, or an estimator
         or a registered start that needs points, and there are none.
     """
-    n = posterior.n_nodes
+    n, is_seed = posterior.n_nodes, rng is None or isinstance(rng, (int, np.integer))
+    rng = check_random_state(rng) if is_seed else rng
     check_integer("n_components", n_components, 1)
     points = coordinates_of(X, metric)
     if not is_made(init):

@@ -32,6 +32,7 @@ def test_every_method_is_fitted_for_every_seed_and_scored(rng):
     assert repr(compared).splitlines()[1].startswith("t-SNE, random")
     assert "<td" in compared._repr_html_()
     assert compared.plot().shape == (2, 2)
+    assert list(gc.compare([tsne, isomap], X).embeddings) == [("TSNE", 0), ("LocallyLinearEmbedding", 0)]
 
 
 def test_pipelines_and_methods_of_other_libraries_are_compared(rng):
@@ -92,7 +93,7 @@ def test_a_method_that_fails_costs_the_others_none(rng):
     ("methods", "options", "error", "match"),
     [
         ({}, {}, TypeError, "methods must map names to estimators"),
-        ([gc.TSNE()], {}, TypeError, "methods must map names to estimators"),
+        ([gc.TSNE(), gc.TSNE()], {}, TypeError, "methods must map names to estimators"),
         ({"a": gc.TSNE}, {}, TypeError, r"methods\['a'\] must be an estimator"),
         ({"a": gc.TSNE()}, {"seeds": 0}, ValueError, "seeds must be at least 1"),
         ({"a": gc.TSNE()}, {"n_rows": 1}, ValueError, "n_rows must be at least 2"),

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.neighbors import kneighbors_graph
+from sklearn.neighbors import KNeighborsClassifier, kneighbors_graph
+from sklearn.pipeline import make_pipeline
 
 import graphcouple as gc
 from graphcouple.neighbors import distances_of
@@ -288,6 +289,8 @@ def test_classes_that_are_ignored_are_said_to_be():
     y = np.arange(60) % 2
     with pytest.warns(UserWarning, match="y is ignored at target_weight=0"):
         gc.UMAP(max_iter=2).fit(X, y)
+    # The classes are meant for the last step.
+    make_pipeline(gc.UMAP(max_iter=2), KNeighborsClassifier()).fit(X, y)
 
 
 def test_a_report_states_the_law_that_was_used(tmp_path, run):

@@ -1,7 +1,10 @@
 import pickle
 import re
 
+import igraph
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn import config_context
@@ -340,6 +343,8 @@ def test_global_random_state_is_left_alone(X):
         (gc.TriMap, "n_iters", "use max_iter"),
         (gc.Isomap, "neighbors_algorithm", "there is nothing to set: the search is chosen by the size"),
         (gc.TSNE, "perplexty", "'perplexity'"),
+        (gc.UMAP, "densmap", r"use DensMAP\(UMAP"),
+        (gc.DensMAP, "n_neighbors", r"write DensMAP\(UMAP\(n_neighbors="),
         (gc.SNE, "nothing_like_it", "it has .*perplexity"),
     ],
 )
@@ -359,6 +364,16 @@ def test_docstrings_say_whether_none_is_accepted():
                 accepts = None in checks or "random_state" in checks
                 assert accepts == ("None" in kind[0] or "optional" in kind[0]), (cls.__name__, kind[0])
     assert gc.ParametricCoupling in made
+
+
+def test_graphs_and_frames_that_are_no_points_say_how_to_pass_them():
+    karate = nx.karate_club_graph()
+    for graph in (karate, igraph.Graph.from_networkx(karate)):
+        with pytest.raises(TypeError, match="X is a graph, not points; pass it as the input"):
+            gc.TSNE().fit(graph)
+    kinds = {"age": np.arange(9.0), "city": pd.Categorical(["a", "b", "c"] * 3), "ok": [True] * 9}
+    with pytest.raises(ValueError, match=r"in column 'city'\. Drop those columns, or encode them"):
+        gc.TSNE().fit(pd.DataFrame(kinds))
 
 
 def test_other_names_are_not_our_own():

@@ -37,6 +37,7 @@ def test_spectral_takes_what_rounding_hides_for_disconnected(recwarn):
     X = np.repeat(np.random.default_rng(0).normal(size=(200, 5)), 3, axis=0)
     posterior = gc.UMAP().models(len(X))[0].posterior(X)
     Z = initialize("spectral", X, posterior, 2, np.random.RandomState(0))
+    np.testing.assert_array_equal(Z, initialize("spectral", X, posterior, 2, 0))
     assert not recwarn.list
     together = posterior.mean().toarray() > 0.1
     distances = np.sqrt(np.square(Z[:, None] - Z).sum(axis=-1))

@@ -285,6 +285,21 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path):
     assert np.array_equal(gc.TSNE(**options, **kept).fit(X, resume=True).embedding_, expected)
 
 
+def test_a_fit_that_replaces_an_unfinished_run_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("graphcouple.optimize.snapshots._EVERY", 1)
+    monkeypatch.setattr("graphcouple.optimize.snapshots._SECONDS", 0.0)
+    kept = {"perplexity": 10, "random_state": 0, "checkpoint": tmp_path / "run", "max_iter": 20}
+    with pytest.raises(KeyboardInterrupt):
+        gc.TSNE(**kept, callback=interrupting(10)).fit(X)
+    gc.TSNE(**kept | {"perplexity": 11, "checkpoint": tmp_path / "other"}).fit(X)
+    with pytest.warns(
+        UserWarning, match=r"run holds this run up to iteration \d+\. fit\(X, resume=True\) continues it"
+    ):
+        gc.TSNE(**kept).fit(X)
+    # A run that has ended is no loss.
+    gc.TSNE(**kept).fit(X)
+
+
 @dataclass(frozen=True)
 class Staged(gc.MomentumGains):
     """An optimizer with a schedule that its constructor does not take."""

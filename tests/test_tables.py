@@ -170,7 +170,12 @@ def test_an_index_is_left_out_and_years_are_names(tmp_path, kind):
             pl.DataFrame({name: table[name].to_numpy() for name in table}).write_parquet(path)
         return read_points(path, None, **options)[0]
 
-    for name, counter in (("id", np.arange(12)), ("row", np.arange(1, 13)), ("Unnamed: 0", np.arange(12)[::-1])):
+    for name, counter in (
+        ("id", np.arange(12)),
+        ("row", np.arange(1, 13)),
+        ("User_ID", np.arange(12) + 1000),
+        ("Unnamed: 0", np.arange(12)[::-1]),
+    ):
         counted = pd.concat([pd.Series(counter, name=name), table], axis=1)
         with pytest.warns(UserWarning, match=f"the first column of t.{kind}, '{name}', is left out as an index"):
             np.testing.assert_allclose(read(counted), rows)

@@ -82,7 +82,8 @@ def check_labels(path: Path, labels: Sequence[str]) -> None:
 
 def without_index(path: Path, X: NDArray[Any], names: Sequence[str]) -> NDArray[Any]:
     """Return the columns without a first one that counts the rows; tables are often written with their index."""
-    counts = len(X) >= _FEWEST and X[0, 0] in (0, 1) and bool((X[:, 0] == X[0, 0] + np.arange(len(X))).all())
+    begins = X[0, 0] in (0, 1) or names[0].lower().endswith("id")
+    counts = len(X) >= _FEWEST and begins and bool((X[:, 0] == X[0, 0] + np.arange(len(X))).all())
     if X.shape[1] == 1 or not (counts or names[0] == "Unnamed: 0"):
         return X
     warn(

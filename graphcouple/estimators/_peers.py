@@ -55,7 +55,7 @@ PEERS: dict[str, str] = {
     "transform_seed": _NOTHING + ": transform is not random",
     "transform_queue_size": _NOTHING + ": transform is not random",
     "low_memory": _NOTHING + ": memory is always linear in the number of neighbours",
-    "densmap": "DensMAP(), or terms=[Density()]",
+    "densmap": "DensMAP(UMAP(...)), or terms=[Density()]",
     "dens_lambda": "DensMAP(weight=...)",
     "output_metric": "the metric of a latent law: GraphModel(..., metric=laws.Hyperbolic()) or laws.Spherical()",
     "force_approximation_algorithm": "search, of GraphModel: search='approximate'",
@@ -103,4 +103,6 @@ def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:
         return f"{owner} has no parameter {unknown!r}; use {hint}."
     near = difflib.get_close_matches(unknown, known, 1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."
+    if "estimator" in known and not near:
+        hint += f" If it is the method's, write {owner}(UMAP({unknown}=...))."
     return f"{owner} has no parameter {unknown!r}; {hint}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -128,7 +129,10 @@ class EmbeddingEstimator(ScikitTransformer):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        return self.fit(X, y, **options).embedding_
+        with warnings.catch_warnings():
+            # A pipeline passes the classes of its last step to all steps.
+            warnings.filterwarnings("ignore", message="y is ignored at target_weight")
+            return self.fit(X, y, **options).embedding_
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted estimator to a file, which `graphcouple.load` reads.
@@ -193,6 +197,11 @@ class EmbeddingEstimator(ScikitTransformer):
             raise TypeError(
                 "X is annotated data; pass its points, as adata.obsm['X_pca'], or use gc.scverse.embed(adata, method)."
             )
+        if hasattr(X, "number_of_nodes") or hasattr(X, "vcount"):
+            raise TypeError(
+                "X is a graph, not points; pass it as the input of a method: "
+                "gc.GraphCoupling(graph, gc.GraphModel('student', 'E')).fit()."
+            )
         names = list(getattr(X, "columns", ()))
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
@@ -213,9 +222,12 @@ class EmbeddingEstimator(ScikitTransformer):
             if "contains NaN" in str(error):
                 where = _first_column(X, names, lambda values: np.isnan(values).any())
                 raise ValueError(f"X holds NaN{where}; impute or drop those entries first.") from None
-            if "could not convert" in str(error):
+            if "could not convert" in str(error) or "Cannot cast" in str(error):
                 where = _first_column(X, names, lambda values: False)
-                raise ValueError(f"X must be numeric: {error}{where}. Encode or drop those columns first.") from None
+                raise ValueError(
+                    f"X must be numeric: {error}{where}. Drop those columns, or encode them: by dummy variables, or by "
+                    "codes and metric=Blocks."
+                ) from None
             raise
 
     def _saved(self) -> dict[str, Any]:

@@ -100,8 +100,8 @@ class Snapshots(NoSnapshots):
         self._attempt = -1
         self._going: dict[str, Any] | None = None
         self._written, self._wait = time.monotonic(), _SECONDS
-        if resume and self.path.exists():
-            self._read()
+        if self.path.exists():
+            self._read() if resume else self._warn_of_unfinished()
 
     def _read(self) -> None:
         content = storage.read(self.path, {"Solution": Solution}, kind=_KIND)
@@ -115,6 +115,18 @@ class Snapshots(NoSnapshots):
             )
         self.kept, self._going = content["kept"], content["going"]
         self._ended = [Ended(*pair) for pair in content["ended"]]
+
+    def _warn_of_unfinished(self) -> None:
+        try:
+            content = storage.read(self.path, {"Solution": Solution}, kind=_KIND)
+            going = content["going"] if content["run"] == self.run else None
+        except (OSError, KeyError, ValueError):
+            return
+        if going is not None:
+            warn(
+                f"{self.path} holds this run up to iteration {going['iteration']}. fit(X, resume=True) continues it; "
+                "this fit replaces it."
+            )
 
     def begin(self) -> Ended | None:
         """Turn to the next run; return its end if the file has it."""

@@ -47,8 +47,8 @@ def plot(
     Parameters
     ----------
     Z : array of shape (n_samples, n_components)
-        The first two components are drawn, or a single one against its rank. More than 100,000 points are drawn by
-        `plot_density`.
+        The first two components are drawn, or a single one against its rank; ``Z[:, [0, 2]]`` has others. More than
+        100,000 points are drawn by `plot_density`.
     y : array of shape (n_samples,), optional
         Labels. Names, or up to 30 different whole numbers, are classes and get a legend beside the axes; other numbers
         and dates get a colour bar. From the eleventh class on, markers differ too; a legend lists up to 100 classes.

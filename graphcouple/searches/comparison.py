@@ -100,8 +100,9 @@ def compare(
 
     Parameters
     ----------
-    methods : mapping of names to estimators
-        Estimators of this or another library, or pipelines; each is cloned, and gets a copy of `X`. The map is
+    methods : mapping of names to estimators, or list of estimators
+        Estimators of this or another library, or pipelines, by names or by the names of their classes; each is cloned,
+        and gets a copy of `X`. The map is
         `embedding_`, or what `fit_transform` returns. Names that are pairs (row, column) make the picture a table.
     X : array or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,), optional
@@ -139,6 +140,8 @@ def compare(
     >>> compared.summary()[0]
     ['method', 'R(10)', 'R(n/4)', 'R(n/2)', 'triplets', '10-NN', 'stability', 'seconds']
     """
+    if isinstance(methods, (list, tuple)) and len({type(method) for method in methods}) == len(methods):
+        methods = {type(method).__name__: method for method in methods}
     if not isinstance(methods, Mapping) or not methods:
         raise TypeError(f"methods must map names to estimators, such as {{'tsne': TSNE()}}, got {methods!r}.")
     for name, method in methods.items():
