@@ -77,6 +77,9 @@ def test_automatic_bandwidths_are_exact_and_depend_on_no_order(rng):
     for rows in (np.arange(1000), rng.permutation(1000)):
         units = [part.unit for part in distances_of(many[rows], blocks).parts]
         np.testing.assert_allclose(np.square(units), wanted, rtol=1e-9)
+    # A mean of equal numbers may be another number by rounding.
+    for value in (0.3, 1.1, 1e6 + 0.1):
+        assert distances_of(np.full((500, 1), value), gc.Blocks([gc.Block([0])])).parts[0].unit == 1.0
 
 
 def test_starts_use_the_blocks_coordinates():

@@ -42,11 +42,37 @@ class Stretched(gc.Kernel):
         return -0.5 * self.power * np.maximum(sq_dist, 1e-30) ** (0.5 * self.power - 1.0)
 
 
-@pytest.mark.parametrize("power", [0.2, 0.5])
-def test_a_cusp_like_a_root_is_bounded(power):
+@dataclass(frozen=True)
+class Twice(gc.Kernel):
+    """1/((1 + d²)(1 + 1e-16 d²)), whose tail changes its power once."""
+
+    def log(self, sq_dist):
+        return -np.log1p(sq_dist) - np.log1p(1e-16 * sq_dist)
+
+    def grad_log(self, sq_dist):
+        return -1.0 / (1.0 + sq_dist) - 1e-16 / (1.0 + 1e-16 * sq_dist)
+
+
+@dataclass(frozen=True)
+class Pole(gc.Kernel):
+    """log(1 + 1/d²), infinite at distance 0 like a logarithm."""
+
+    def log(self, sq_dist):
+        return np.log(np.log1p(1.0 / np.maximum(sq_dist, 1e-60)))
+
+    def grad_log(self, sq_dist):
+        s = np.maximum(sq_dist, 1e-60)
+        return -1.0 / (s * (1.0 + s) * np.log1p(1.0 / s))
+
+
+@pytest.mark.parametrize("power", [0.1, 0.2, 0.5])
+def test_cusps_and_tails_like_roots_are_told_from_powers_and_poles(power):
     kernel = Stretched(power)
     assert kernel.tail == np.inf
-    assert gc.check_kernel(kernel).plane == (True, True)
+    assert kernel.assumptions(2) == (True, True)
+    assert Twice().tail == pytest.approx(4.0, rel=1e-6)
+    assert not Twice().assumptions(5).integrable
+    assert not Pole().assumptions(2).bounded
 
 
 class InD(Laplace):
@@ -195,6 +221,11 @@ def test_odds_of_a_kernel_below_one_are_bounded(kernel, rng):
     law = gc.GraphModel(half, "B")
     found = law.prior.log_partition_and_grad(half, Z, gc.Exact())[0]
     assert found == pytest.approx(-np.log1p(-0.5 * kernel.value(sq_dist)).sum(), rel=1e-9)
+
+
+def test_odds_of_a_kernel_that_is_one_up_to_rounding_are_infinite():
+    clamped = gc.Odds(ScaledKernel(gc.Exponential(), -1e-15))
+    assert (clamped.order_at_zero, clamped.length, clamped.assumptions(2).bounded) == (0.0, 1.0, False)
 
 
 def test_numbers_that_are_measured_are_exact():

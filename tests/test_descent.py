@@ -274,6 +274,7 @@ def test_attraction_that_has_no_bound_under_an_unbounded_kernel_is_not_exaggerat
     objective = gc.CrossEntropy(rows, gc.GraphModel(gc.Odds(gc.Student()), "D"))
     limit = objective.attracting.limit(Z)
     assert limit == pytest.approx(2.0 / (means + means.T).max(), rel=1e-3)
+    assert objective.attracting.limit(Z + np.array([0.0, 1e4])) == pytest.approx(limit, rel=1e-3)
     # Beyond it, the loss falls for ever as two linked points come together.
     i, j = np.unravel_index(np.argmax(means + means.T), means.shape)
     losses = []

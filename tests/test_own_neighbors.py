@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
-from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors, kneighbors_graph
+from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors, RadiusNeighborsTransformer, kneighbors_graph
 
 import graphcouple as gc
 from graphcouple.neighbors import OwnNeighbors
@@ -152,6 +152,10 @@ def test_a_transformer_searches_for_fitted_and_for_new_points(X):
     unset = [gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), n, search=finder) for n in (None, "auto")]
     for each in unset:
         np.testing.assert_allclose(each.posterior(X).mean().toarray(), law.posterior(X).mean().toarray(), rtol=1e-9)
+    # A radius has no number.
+    within = RadiusNeighborsTransformer(mode="distance", radius=1e3)
+    everyone = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), search=within).posterior(X)
+    assert everyone.support.n_edges == len(X) * (len(X) - 1)
     wide = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8), search=finder)
     wanted = (exact.posterior(X).mean() + gc.GraphModel("gaussian", "D", gc.Perplexity(8), 24).posterior(X).mean()) / 2
     mixed = gc.GraphMixture([unset[0], wide]).posterior(X).mean()

@@ -253,7 +253,8 @@ def test_what_needs_flat_maps_says_so(tmp_path):
         cosne.uncertainty()
     for space in (Hyperbolic(2.0), Spherical(5.0)):
         objective = gc.CrossEntropy(LAW.posterior(X), gc.GraphModel("student", "E", metric=space))
-        for each in (objective, objective + 0.1 * Held(objective, np.zeros(30, dtype=bool))):
+        term = OriginMismatch(np.ones(30), space)
+        for each in (objective, objective + 0.1 * Held(objective, np.zeros(30, dtype=bool)), 1.0 * term):
             with pytest.raises(ValueError, match=f"positions in {space} have no such law here; fit a flat map"):
                 position_uncertainty(each, cosne.embedding_)
     disc = cosne.disc_

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from graphcouple._support.validation import changed
-from graphcouple.couplings.base import Attraction, Objective, balanced
+from graphcouple.couplings.base import Attraction, Objective, balanced, deviation
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap, Placing
 from graphcouple.couplings.kinds import InParts
@@ -225,7 +225,7 @@ class PairCoupling(Placing):
         On a line, points under an unbounded kernel cannot pass each other. More attraction than in the stated loss
         would scramble their order permanently, so the factor is 1 there.
         """
-        near_sq_dist = np.square(_TOGETHER * (float(Z.std()) or 1.0) / self.scale)
+        near_sq_dist = np.square(_TOGETHER * (deviation(Z) or 1.0) / self.scale)
         if Z.shape[1] == 1 and np.diff(self.kernel.log(near_sq_dist))[0] > 1.0:
             return 1.0
         logs = self.strength.edges.radial.potential(near_sq_dist)

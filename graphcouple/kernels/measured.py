@@ -15,11 +15,13 @@ import numpy as np
 # scale, give its power there: squares of the larger, 1e-8, are the share of a smooth kernel's next term.
 _DISTANCES = 10.0 ** np.arange(-14.0, 15.0, 0.25)
 _NEAR = np.array([1e-5, 1e-4])
-# A power below the first number is a constant. The tail is measured at the second number times the length.
-_FLAT, _FAR = 1e-9, 1e12
-# Slopes are compared with those at this many times the length, or length over it. They fall by the first factor towards
-# the 0 of a cusp, and grow by the second in a tail that falls faster than any power.
-_MIDDLE, _FALLS, _GROWS = 1e6, 0.1, 1.5
+# A power below this number is a constant.
+_FLAT = 1e-9
+# Far away, and near zero, slopes are compared at these multiples of the length, or the length over them.
+_FAR = np.array([1e6, 1e9, 1e12])
+# In both steps, slopes grow by more than the first factor if a tail falls faster than any power. Towards the 0 of a cusp
+# they fall in both, and not by less in the last, up to the second factor; for a logarithmic pole they do.
+_GROWS, _ALIKE = 1.2, 1.02
 
 
 def _slopes(kernel: Any, dist: Any) -> Any:
@@ -81,13 +83,13 @@ def steepness(kernel: Any) -> float:
 @lru_cache(maxsize=256)
 def tail(kernel: Any) -> float:
     """Return the exponent t for which k falls like d^(−t) far away; inf if it falls faster than any power."""
-    dist = np.array([_MIDDLE, _FAR]) * _scale(kernel)
-    middle, far = _slopes(kernel, dist)
-    vanishes = np.isnan(far) or far > _GROWS * abs(middle) or _log(kernel, dist)[1] == -np.inf
-    return float("inf") if vanishes else float(far)
+    slopes, log = _slopes(kernel, _FAR * _scale(kernel)), _log(kernel, _FAR[-1:] * _scale(kernel))
+    vanishes = np.isnan(slopes[-1]) or (slopes[1:] > _GROWS * np.abs(slopes[:-1])).all() or log[0] == -np.inf
+    return float("inf") if vanishes else float(slopes[-1])
 
 
 def assumptions(kernel: Any, dim: int) -> tuple[bool, bool]:
     """Return whether k is bounded, and integrable on R^dim."""
-    near, middle = (float(_slopes(kernel, _scale(kernel) / ratio)) for ratio in (_FAR, _MIDDLE))
-    return near < _FLAT or near < _FALLS * middle, near < dim - _FLAT and tail(kernel) > dim + _FLAT
+    outer, middle, near = map(float, _slopes(kernel, _scale(kernel) / _FAR))
+    falls = _ALIKE * middle < outer and near * outer < _ALIKE * middle**2
+    return near < _FLAT or falls, near < dim - _FLAT and tail(kernel) > dim + _FLAT

@@ -54,8 +54,8 @@ class Odds(Kernel):
 
     @property
     def _is_infinite(self) -> bool:
-        """Whether the odds are infinite at distance 0: the kernel is 1 there, and not below."""
-        return float(self.kernel.log(0.0)) >= 0.0
+        """Whether the odds are infinite at distance 0: the kernel is 1 there, up to rounding."""
+        return float(self.kernel.log(0.0)) > -1e-9
 
     @property
     def order_at_zero(self) -> float:

@@ -230,8 +230,9 @@ class GraphModel(GraphLaw):
     def distances(self, X: Any, neighbors: Any = None) -> Distances:
         """Return the distances between checked points (see `as_points`), or to the given neighbours."""
         if neighbors is None and self.finds:
-            # A transformer finds no pairs beyond its neighbours.
-            k = self.neighbors_among(X.shape[0]) or self._suited(X.shape[0])
+            # A transformer finds no pairs beyond its neighbours, or those within its radius.
+            counts = "n_neighbors" in self.search.get_params()
+            k = self.neighbors_among(X.shape[0]) or (self._suited(X.shape[0]) if counts else None)
             return OwnNeighbors.by_transformer(X, self.metric, self.search, k, self.metric_params)
         if neighbors is None:
             return distances_of(X, self.metric, self.metric_params)

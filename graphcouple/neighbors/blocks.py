@@ -147,8 +147,9 @@ class _Part:
             return
         whole = self.distances
         if self.is_euclidean:
-            # The mean squared difference of two values is twice their variance.
-            variances = [np.var(column, ddof=1, dtype=np.float64) for column in whole.X.T]
+            # The mean squared difference of two values is twice their variance. Equal ones differ by exactly 0.
+            columns = (column.astype(np.float64) for column in whole.X.T)
+            variances = [np.var(column - column[0], ddof=1) for column in columns]
             self.unit = float(np.sqrt(2.0 * sum(variances))) or 1.0
             return
         rows = np.random.default_rng(0).permutation(whole.n_points)[:_UNIT_ROWS]

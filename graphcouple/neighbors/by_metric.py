@@ -23,6 +23,9 @@ _OF_SPARSE = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
 _WITHOUT_PARAMETERS = ("cosine", "euclidean", "manhattan")
 _OF_TRUTH = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
 
+# Names and parameters of the Euclidean distance.
+_EUCLIDEAN: tuple[tuple[str, dict[str, Any]], ...] = (("euclidean", {}), ("minkowski", {}), ("minkowski", {"p": 2}))
+
 # Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense.
 _DENSE_ENTRIES = 50_000_000
 
@@ -359,7 +362,7 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
         if not np.allclose(X, X.T, rtol=_ROUNDING, atol=_ROUNDING * largest):
             raise ValueError("precomputed distances must be symmetric; take (X + X.T) / 2 if they should be.")
         return SquareDistances(X)
-    if isinstance(metric, str) and metric == "euclidean" and not metric_params:
+    if isinstance(metric, str) and not set(metric_params or {}) - {"p"} and (metric, metric_params or {}) in _EUCLIDEAN:
         return Euclidean(X)
     if hasattr(metric, "distances"):
         if metric_params:

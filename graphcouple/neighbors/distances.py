@@ -201,8 +201,10 @@ class Searched(Distances):
         # A ball tree loses neighbours where the triangle inequality fails, as it may for a function. For negative
         # entries, scikit-learn's own loops have another Bray-Curtis distance than SciPy. Most of its trees refuse
         # weights.
-        plain = callable(self.metric) or self.metric == "braycurtis" or ("w" in params and not of_powers)
-        options = {"metric": self.metric, "p": params.pop("p", 2) if of_powers else 2, "metric_params": params}
+        p = params.pop("p", 2) if of_powers else None
+        refused = "w" in params and (not of_powers or p == np.inf)
+        plain = callable(self.metric) or self.metric == "braycurtis" or refused
+        options = {"metric": self.metric, "p": p, "metric_params": params}
         options |= {"algorithm": "brute" if plain else "auto", "n_jobs": effective_n_jobs(n_jobs)}
         finder = NearestNeighbors(n_neighbors=k, **options).fit(X)
         with config_context(enable_cython_pairwise_dist=False if plain else None):

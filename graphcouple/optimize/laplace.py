@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from graphcouple._support.validation import check_embedding, check_integer, check_positive, warn
 from graphcouple.couplings import Objective
-from graphcouple.couplings.base import deviation
+from graphcouple.couplings.base import deviation, parts_of
 from graphcouple.graphs import FloatArray, IntArray
 
 # The Hessian has the square of this many entries: 130 MB, and a minute for 2,000 points in the plane.
@@ -223,8 +223,8 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
 def _checked(objective: Objective, Z: ArrayLike) -> FloatArray:
     """Return the map as numbers; raise if it has no law, or one that takes too long."""
     points = check_embedding(Z, "Z", objective.n_points).astype(np.float64)
-    space = None if objective.attracting is None else objective.attracting.space
-    if space is not None:
+    spaces = [getattr(part, "space", None) for part in (objective.attracting, *parts_of(objective))]
+    if space := next(filter(None, spaces), None):
         # Moves of the whole plane change distances in a curved space.
         raise ValueError(f"positions in {space} have no such law here; fit a flat map.")
     if (held := objective.held_points) is not None:
