@@ -171,7 +171,7 @@ def check_labels(y: Any, n: int) -> NDArray[Any]:
     if labels.dtype.kind in "mM":
         raise TypeError(f"y must hold either numbers or names, got {labels.dtype}; convert them to str.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("y holds NaN or infinity; drop those points first.")
+        raise ValueError("y holds NaN or infinity; drop those points, or give them a class of their own.")
     return labels
 
 
@@ -181,7 +181,7 @@ def _plain_labels(labels: list[Any]) -> NDArray[Any]:
         value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
         for value in labels
     ):
-        raise ValueError("y holds missing labels; drop those points first.")
+        raise ValueError("y holds missing labels; drop those points, or give them a class such as 'unknown'.")
     if all(isinstance(value, str) for value in labels):
         return np.array(labels, dtype=np.str_)
     if all(isinstance(value, Real) for value in labels):
