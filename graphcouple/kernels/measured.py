@@ -19,8 +19,8 @@ _NEAR = np.array([1e-5, 1e-4])
 _FLAT = 1e-9
 # Far away, and near zero, slopes are compared at these multiples of the length, or the length over them.
 _FAR = np.array([1e6, 1e9, 1e12])
-# Slopes grow by more than the first factor in both steps if a tail falls faster than any power. Near a cusp they fall in
-# both, and in the last by as much, up to the second factor; near a logarithmic pole they fall by less.
+# In a tail that falls faster than any power, slopes grow by more than the first factor in both steps. Near a cusp they
+# fall in both, and in the last by as much, up to the second factor; near a logarithmic pole they fall by less.
 _GROWS, _ALIKE = 1.2, 1.02
 
 
