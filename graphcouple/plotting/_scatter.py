@@ -180,10 +180,11 @@ def plot_density(
     equal = np.shape(Z)[1] > 1
     span = high - low
     # Points on one line, or in one place, still get a few pixels. The ranks beside one component have no unit.
-    whole = np.where(span.max() if equal else span, span.max() if equal else span, 1.0)
-    span = np.maximum(span, 0.01 * whole)
+    reach = np.full(2, span.max()) if equal else span
+    reach = np.where(reach > 0.0, reach, 1.0)
+    span = np.maximum(span, 0.01 * reach)
     low = 0.5 * (low + high) - 0.5 * span
-    sides = span / np.maximum(whole, span)
+    sides = span / np.maximum(reach, span)
     pixel, shape = _pixels(points[:, :2], low, span, sides, n_pixels)
     image = _mean_colors(ax, pixel, int(shape.prod()), labels, legend)
     image[:, 3] = opacity(np.bincount(pixel, minlength=len(image)))

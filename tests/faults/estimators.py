@@ -308,7 +308,7 @@ FAULTS = [
     Fault("files: a missing IDX file stands for its folder", "datasets/_load.py", "if not path.exists():", "path = path if path.exists() else path.parent\n    if False:", "test_datasets"),
     Fault("command: warnings of some commands only", "cli/__init__.py", "        with printed_warnings():", "        if True:", "test_cli_scores"),
     Fault("films: matplotlib leaves out frames", "plotting/_animation.py", 'rc_context({"animation.embed_limit": np.inf})', "rc_context({})", "test_plotting"),
-    Fault("densities: ranks widen the other axis", "plotting/_scatter.py", "np.where(span.max() if equal else span, span.max() if equal else span, 1.0)", "np.full(2, float(span.max()) or 1.0)", "test_plotting"),
+    Fault("densities: ranks widen the other axis", "plotting/_scatter.py", "reach = np.full(2, span.max()) if equal else span", "reach = np.full(2, span.max())", "test_plotting"),
     Fault("cost: integers as wide as they are", "estimators/cost.py", "dtype = as_points(np.zeros((2, 1), dtype=dtype)).dtype", "dtype = np.dtype(dtype)", "test_cost"),
     Fault("scores: clusters far from 0", "metrics/_classes.py", "points, rows = centred(points), np.arange(n)", "rows = np.arange(n)", "test_scores"),
 ]  # fmt: skip
