@@ -26,7 +26,7 @@ _PEERS = {
     "PerplexityBasedNN": "GraphModel(Gaussian(), 'E', Perplexity(30), n_neighbors=90).posterior(X)",
     "Multiscale": "TSNE(perplexity=[30, 300])",
     "affinity": "GraphModel(...).posterior(X)",
-    "initialization": "init= of a method, as 'pca', or initializations.initialize",
+    "initialization": "initializations.initialize, or init= of a method, as 'pca'",
     "Uniform": "GraphCoupling(a graph of k nearest neighbours, GraphModel(Student(), 'E'))",
     **{name: f"metrics.{name}" for name in ("trustworthiness", "evaluate", "scorer")},
     **{name: f"plotting.{name}" for name in ("interactive", "plot_density", "plot_graph", "Recorder")},

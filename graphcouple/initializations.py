@@ -153,8 +153,7 @@ def initialize(
         When `init` is an unknown name, an array of the wrong shape or with entries that are not finite, or an estimator
         or a registered start that needs points, and there are none.
     """
-    n, is_seed = posterior.n_nodes, rng is None or isinstance(rng, (int, np.integer))
-    rng = check_random_state(rng) if is_seed else rng
+    n, rng = posterior.n_nodes, check_random_state(rng)
     check_integer("n_components", n_components, 1)
     points = coordinates_of(X, metric)
     if not is_made(init):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn.manifold
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE as ScikitTSNE
 from sklearn.model_selection import GridSearchCV
@@ -93,7 +94,8 @@ def test_a_method_that_fails_costs_the_others_none(rng):
     ("methods", "options", "error", "match"),
     [
         ({}, {}, TypeError, "methods must map names to estimators"),
-        ([gc.TSNE(), gc.TSNE()], {}, TypeError, "methods must map names to estimators"),
+        ([gc.TSNE(), sklearn.manifold.TSNE()], {}, TypeError, "or list estimators of different names"),
+        ([], {}, TypeError, r"or list estimators of different names, got \[\]"),
         ({"a": gc.TSNE}, {}, TypeError, r"methods\['a'\] must be an estimator"),
         ({"a": gc.TSNE()}, {"seeds": 0}, ValueError, "seeds must be at least 1"),
         ({"a": gc.TSNE()}, {"n_rows": 1}, ValueError, "n_rows must be at least 2"),

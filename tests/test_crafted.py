@@ -289,7 +289,9 @@ def test_classes_that_are_ignored_are_said_to_be():
     y = np.arange(60) % 2
     with pytest.warns(UserWarning, match="y is ignored at target_weight=0"):
         gc.UMAP(max_iter=2).fit(X, y)
-    # The classes are meant for the last step.
+    with pytest.warns(UserWarning, match="y is ignored at target_weight=0"):
+        gc.UMAP(max_iter=2).fit_transform(X, y)
+    # Classes that a pipeline passes on are meant for its last step.
     make_pipeline(gc.UMAP(max_iter=2), KNeighborsClassifier()).fit(X, y)
 
 

@@ -344,7 +344,7 @@ def test_global_random_state_is_left_alone(X):
         (gc.Isomap, "neighbors_algorithm", "there is nothing to set: the search is chosen by the size"),
         (gc.TSNE, "perplexty", "'perplexity'"),
         (gc.UMAP, "densmap", r"use DensMAP\(UMAP"),
-        (gc.DensMAP, "n_neighbors", r"write DensMAP\(UMAP\(n_neighbors="),
+        (gc.DensMAP, "n_neighbors", r"Parameters of the method go to it, as in DensMAP\(TSNE\(perplexity=10\)\)"),
         (gc.SNE, "nothing_like_it", "it has .*perplexity"),
     ],
 )
@@ -371,6 +371,8 @@ def test_graphs_and_frames_that_are_no_points_say_how_to_pass_them():
     for graph in (karate, igraph.Graph.from_networkx(karate)):
         with pytest.raises(TypeError, match="X is a graph, not points; pass it as the input"):
             gc.TSNE().fit(graph)
+    counts = pd.DataFrame(np.eye(9), columns=["number_of_nodes", "vcount", *"abcdefg"])
+    assert gc.PrecisionCoupling().fit(counts).embedding_.shape == (9, 2)
     kinds = {"age": np.arange(9.0), "city": pd.Categorical(["a", "b", "c"] * 3), "ok": [True] * 9}
     with pytest.raises(ValueError, match=r"in column 'city'\. Drop those columns, or encode them"):
         gc.TSNE().fit(pd.DataFrame(kinds))

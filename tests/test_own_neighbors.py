@@ -156,6 +156,8 @@ def test_a_transformer_searches_for_fitted_and_for_new_points(X):
     within = RadiusNeighborsTransformer(mode="distance", radius=1e3)
     everyone = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), search=within).posterior(X)
     assert everyone.support.n_edges == len(X) * (len(X) - 1)
+    with pytest.raises(ValueError, match="has no parameter n_neighbors; leave n_neighbors at None"):
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), 12, search=within).posterior(X)
     wide = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8), search=finder)
     wanted = (exact.posterior(X).mean() + gc.GraphModel("gaussian", "D", gc.Perplexity(8), 24).posterior(X).mean()) / 2
     mixed = gc.GraphMixture([unset[0], wide]).posterior(X).mean()

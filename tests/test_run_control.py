@@ -292,9 +292,7 @@ def test_a_fit_that_replaces_an_unfinished_run_says_so(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         gc.TSNE(**kept, callback=interrupting(10)).fit(X)
     gc.TSNE(**kept | {"perplexity": 11, "checkpoint": tmp_path / "other"}).fit(X)
-    with pytest.warns(
-        UserWarning, match=r"run holds this run up to iteration \d+\. fit\(X, resume=True\) continues it"
-    ):
+    with pytest.warns(UserWarning, match=r"run holds this run up to iteration \d+\. resume=True continues it"):
         gc.TSNE(**kept).fit(X)
     # A run that has ended is no loss.
     gc.TSNE(**kept).fit(X)

@@ -180,8 +180,9 @@ def test_an_index_is_left_out_and_years_are_names(tmp_path, kind):
         with pytest.warns(UserWarning, match=f"the first column of t.{kind}, '{name}', is left out as an index"):
             np.testing.assert_allclose(read(counted), rows)
         np.testing.assert_allclose(read(counted, columns=[name, "b"]), np.c_[counter, rows[:, 1]])
-    for name, counter in (("age", np.arange(12) + 30), ("id", np.arange(12)[::-1])):
+    for name, counter in (("age", np.arange(12) + 30), ("grid", np.arange(12) + 30), ("id", np.arange(12)[::-1])):
         assert read(pd.concat([pd.Series(counter, name=name), table], axis=1)).shape == (12, 4)
+    assert read(table.iloc[:0].assign(id=[])).shape == (0, 4) if kind == "parquet" else True
     for names in (["2001", "2002", "2003"], ["1", "2", "3"]):
         np.testing.assert_allclose(read(table.set_axis(names, axis=1)), rows)
 

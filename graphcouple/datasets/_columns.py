@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import gzip
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ LONGEST_LABEL = 1000
 
 # pandas writes and reads these in place of a missing value.
 _MISSING_LABELS = ("", "na", "n/a", "#n/a", "null", "nan")
+
+# Names of columns that may count from any number.
+_ID = r"(^|[\W_])(id|ID|Id)$|[a-z](ID|Id)$"
 
 # With fewer rows, a column may look like an index by chance.
 _FEWEST = 10
@@ -82,8 +86,8 @@ def check_labels(path: Path, labels: Sequence[str]) -> None:
 
 def without_index(path: Path, X: NDArray[Any], names: Sequence[str]) -> NDArray[Any]:
     """Return the columns without a first one that counts the rows; tables are often written with their index."""
-    begins = X[0, 0] in (0, 1) or names[0].lower().endswith("id")
-    counts = len(X) >= _FEWEST and begins and bool((X[:, 0] == X[0, 0] + np.arange(len(X))).all())
+    counts = len(X) >= _FEWEST and bool((X[:, 0] == X[0, 0] + np.arange(len(X))).all())
+    counts = counts and (X[0, 0] in (0, 1) or re.search(_ID, names[0]) is not None)
     if X.shape[1] == 1 or not (counts or names[0] == "Unnamed: 0"):
         return X
     warn(

@@ -104,5 +104,5 @@ def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(unknown, known, 1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."
     if "estimator" in known and not near:
-        hint += f" If it is the method's, write {owner}(UMAP({unknown}=...))."
+        hint += f" Parameters of the method go to it, as in {owner}(TSNE(perplexity=10))."
     return f"{owner} has no parameter {unknown!r}; {hint}"

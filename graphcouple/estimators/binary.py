@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -218,7 +220,7 @@ class UMAP(SampledRepulsion):
     n_pulls: ClassVar[int] = 2
 
     def _heed(self, y: Any) -> None:
-        if y is not None and not self.target_weight:
+        if y is not None and not self.target_weight and not _is_step():
             warn("y is ignored at target_weight=0; target_weight=0.5, the default of umap-learn, uses its classes.")
 
     def _input_law(self) -> GraphLaw:
@@ -263,3 +265,11 @@ class UMAP(SampledRepulsion):
                 "a + b keeps the edges of either map."
             )
         return GraphCoupling(**self.sentence.replace(input=graph)).fit()
+
+
+def _is_step() -> bool:
+    """Return whether a pipeline fits this step with the classes of its last one."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "_fit_transform_one":
+        frame = frame.f_back
+    return frame is not None

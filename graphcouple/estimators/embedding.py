@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -129,10 +128,7 @@ class EmbeddingEstimator(ScikitTransformer):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        with warnings.catch_warnings():
-            # A pipeline passes the classes of its last step to all steps.
-            warnings.filterwarnings("ignore", message="y is ignored at target_weight")
-            return self.fit(X, y, **options).embedding_
+        return self.fit(X, y, **options).embedding_
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted estimator to a file, which `graphcouple.load` reads.
@@ -197,7 +193,8 @@ class EmbeddingEstimator(ScikitTransformer):
             raise TypeError(
                 "X is annotated data; pass its points, as adata.obsm['X_pca'], or use gc.scverse.embed(adata, method)."
             )
-        if hasattr(X, "number_of_nodes") or hasattr(X, "vcount"):
+        # A column of a frame is an attribute, too.
+        if callable(getattr(X, "number_of_nodes", None)) or callable(getattr(X, "vcount", None)):
             raise TypeError(
                 "X is a graph, not points; pass it as the input of a method: "
                 "gc.GraphCoupling(graph, gc.GraphModel('student', 'E')).fit()."
@@ -224,9 +221,10 @@ class EmbeddingEstimator(ScikitTransformer):
                 raise ValueError(f"X holds NaN{where}; impute or drop those entries first.") from None
             if "could not convert" in str(error) or "Cannot cast" in str(error):
                 where = _first_column(X, names, lambda values: False)
+                blocks = ", or by codes and metric=gc.Blocks([gc.Block(columns, metric='categorical'), ...])"
+                way = f"by dummy variables{blocks if hasattr(self, 'metric') else ''}"
                 raise ValueError(
-                    f"X must be numeric: {error}{where}. Drop those columns, or encode them: by dummy variables, or by "
-                    "codes and metric=Blocks."
+                    f"X must be numeric: {error}{where}. Drop those columns, or encode them: {way}."
                 ) from None
             raise
 

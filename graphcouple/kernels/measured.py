@@ -19,9 +19,9 @@ _NEAR = np.array([1e-5, 1e-4])
 _FLAT = 1e-9
 # Far away, and near zero, slopes are compared at these multiples of the length, or the length over them.
 _FAR = np.array([1e6, 1e9, 1e12])
-# In a tail that falls faster than any power, slopes grow by more than the first factor in both steps. Near a cusp they
-# fall in both, and in the last by as much, up to the second factor; near a logarithmic pole they fall by less.
-_GROWS, _ALIKE = 1.2, 1.02
+# In a tail that falls faster than any power, slopes grow by more than the first factor in both steps. In the last step
+# towards 0 they fall below the second share near a cusp, of a power of .05 at least; near a logarithmic pole, to 3/4.
+_GROWS, _FALLS = 1.1, 0.72
 
 
 def _slopes(kernel: Any, dist: Any) -> Any:
@@ -90,6 +90,5 @@ def tail(kernel: Any) -> float:
 
 def assumptions(kernel: Any, dim: int) -> tuple[bool, bool]:
     """Return whether k is bounded, and integrable on R^dim."""
-    outer, middle, near = map(float, _slopes(kernel, _scale(kernel) / _FAR))
-    falls = _ALIKE * middle < outer and near * outer < _ALIKE * middle**2
-    return near < _FLAT or falls, near < dim - _FLAT and tail(kernel) > dim + _FLAT
+    middle, near = map(float, _slopes(kernel, _scale(kernel) / _FAR[1:]))
+    return near < _FLAT or near < _FALLS * middle, near < dim - _FLAT and tail(kernel) > dim + _FLAT

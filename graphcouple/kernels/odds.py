@@ -68,6 +68,11 @@ class Odds(Kernel):
         return 1.0 if self._is_infinite else super().length
 
     @property
+    def tail(self) -> float:
+        """The kernel's exponent."""
+        return self.kernel.tail
+
+    @property
     def quick(self) -> bool:
         """Whether k/(1 − k) has formulas as fast as k's."""
         return self.kernel.quick_odds

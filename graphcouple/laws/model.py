@@ -231,8 +231,11 @@ class GraphModel(GraphLaw):
         """Return the distances between checked points (see `as_points`), or to the given neighbours."""
         if neighbors is None and self.finds:
             # A transformer finds no pairs beyond its neighbours, or those within its radius.
-            counts = "n_neighbors" in self.search.get_params()
-            k = self.neighbors_among(X.shape[0]) or (self._suited(X.shape[0]) if counts else None)
+            counts = "n_neighbors" in getattr(self.search, "get_params", dict)()
+            k = None if self.n_neighbors in (None, "auto") else int(self.n_neighbors)
+            if k is not None and not counts:
+                raise ValueError(f"search={self.search!r} has no parameter n_neighbors; leave n_neighbors at None.")
+            k = self._suited(X.shape[0]) if k is None and counts else k
             return OwnNeighbors.by_transformer(X, self.metric, self.search, k, self.metric_params)
         if neighbors is None:
             return distances_of(X, self.metric, self.metric_params)

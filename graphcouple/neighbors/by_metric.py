@@ -362,7 +362,8 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
         if not np.allclose(X, X.T, rtol=_ROUNDING, atol=_ROUNDING * largest):
             raise ValueError("precomputed distances must be symmetric; take (X + X.T) / 2 if they should be.")
         return SquareDistances(X)
-    if isinstance(metric, str) and not set(metric_params or {}) - {"p"} and (metric, metric_params or {}) in _EUCLIDEAN:
+    plain = all(name == "p" and np.ndim(value) == 0 for name, value in (metric_params or {}).items())
+    if isinstance(metric, str) and plain and (metric, metric_params or {}) in _EUCLIDEAN:
         return Euclidean(X)
     if hasattr(metric, "distances"):
         if metric_params:

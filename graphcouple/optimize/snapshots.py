@@ -119,14 +119,12 @@ class Snapshots(NoSnapshots):
     def _warn_of_unfinished(self) -> None:
         try:
             content = storage.read(self.path, {"Solution": Solution}, kind=_KIND)
-            going = content["going"] if content["run"] == self.run else None
-        except (OSError, KeyError, ValueError):
+            if content["run"] != self.run or content["going"] is None:
+                return
+            iteration = content["going"]["iteration"]
+        except (OSError, KeyError, TypeError, ValueError):
             return
-        if going is not None:
-            warn(
-                f"{self.path} holds this run up to iteration {going['iteration']}. fit(X, resume=True) continues it; "
-                "this fit replaces it."
-            )
+        warn(f"{self.path} holds this run up to iteration {iteration}. resume=True continues it; this run replaces it.")
 
     def begin(self) -> Ended | None:
         """Turn to the next run; return its end if the file has it."""

@@ -140,10 +140,14 @@ def compare(
     >>> compared.summary()[0]
     ['method', 'R(10)', 'R(n/4)', 'R(n/2)', 'triplets', '10-NN', 'stability', 'seconds']
     """
-    if isinstance(methods, (list, tuple)) and len({type(method) for method in methods}) == len(methods):
-        methods = {type(method).__name__: method for method in methods}
+    if isinstance(methods, (list, tuple)):
+        named = {type(method).__name__: method for method in methods}
+        methods = named if 0 < len(named) == len(methods) else methods
     if not isinstance(methods, Mapping) or not methods:
-        raise TypeError(f"methods must map names to estimators, such as {{'tsne': TSNE()}}, got {methods!r}.")
+        raise TypeError(
+            "methods must map names to estimators, such as {'tsne': TSNE()}, or list estimators of different names, "
+            f"got {methods!r}."
+        )
     for name, method in methods.items():
         if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "get_params")):
             raise TypeError(f"methods[{name!r}] must be an estimator with fit and get_params, got {method!r}.")
