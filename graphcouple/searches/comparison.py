@@ -102,8 +102,8 @@ def compare(
     ----------
     methods : mapping of names to estimators, or list of estimators
         Estimators of this or another library, or pipelines, by names or by the names of their classes; each is cloned,
-        and gets a copy of `X`. The map is
-        `embedding_`, or what `fit_transform` returns. Names that are pairs (row, column) make the picture a table.
+        and gets a copy of `X`. The map is `embedding_`, or what `fit_transform` returns. Names that are pairs (row,
+        column) make the picture a table.
     X : array or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,), optional
         Classes, for scores of classes and the colours of the picture; numbers that are not whole are colours only. No
