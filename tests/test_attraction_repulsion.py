@@ -120,6 +120,12 @@ def test_every_random_start_reaches_pca_and_the_loss_never_rises(conjugate):
     assert procrustes(turned, PCA(2, svd_solver="full").fit(X).transform(np.vstack([X, new]))) < 1e-6
 
 
+@pytest.mark.parametrize("unit", [1e-11, 1e-9, 1e9])
+def test_units_of_the_points_do_not_matter(unit):
+    moved = gc.AttractionRepulsionPCA(random_state=0).fit(unit * X)
+    assert procrustes(moved.embedding_, unit * PCA(2, svd_solver="full").fit_transform(X)) < 1e-6
+
+
 def test_every_random_start_reaches_kernel_pca():
     reference = KernelPCA(3, kernel="rbf", gamma=0.05).fit(X)
     for seed in range(20):

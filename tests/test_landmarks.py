@@ -10,8 +10,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import pairwise_distances, r2_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeRegressor
 
 import graphcouple as gc
+from graphcouple.estimators.regressors import trained_regressor
 from graphcouple.estimators.rows import nearest_to_means
 
 DIGITS, LABELS = gc.datasets.load("digits")
@@ -136,6 +138,15 @@ def test_regressors_of_one_number_and_bad_ones():
         umap.set_params(transform_method=KNeighborsClassifier()).transform(few)
     with pytest.warns(UserWarning, match=r"transform_method=DummyRegressor\(\) explains only 0.00"):
         umap.set_params(transform_method=DummyRegressor()).transform(few)
+
+
+def test_far_places_do_not_hide_that_a_regressor_confuses_the_rest(rng):
+    X = rng.normal(size=(200, 3))
+    far = np.r_[X[:195], X[195:] + 1000.0]
+    tree = DecisionTreeRegressor(max_depth=1)
+    with pytest.warns(UserWarning, match="of the fitted places that are not far away"):
+        trained_regressor(tree, far, far[:, :2], 0)
+    assert r2_score(far[:, :2], tree.fit(far, far[:, :2]).predict(far)) > 0.99
 
 
 def test_landmarks_survive_a_file(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple.couplings import PairwiseControlledCoupling
@@ -109,6 +110,14 @@ def test_it_keeps_neighbourhoods_and_clusters_as_the_original_does():
     assert gc.metrics.knn_accuracy(fitted.embedding_, y) > 0.95
 
 
+def test_a_run_without_its_last_phase_says_so():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    for max_iter in (1, 200):
+        with pytest.warns(ConvergenceWarning, match=f"max_iter={max_iter} ends the run before the last phase"):
+            gc.PaCMAP(max_iter=max_iter, random_state=0).fit(X)
+    gc.PaCMAP(max_iter=201, random_state=0).fit(X)
+
+
 def test_refusals():
     X = np.random.default_rng(0).normal(size=(100, 3))
     with pytest.raises(ValueError, match="takes no sample weights"):
@@ -124,8 +133,10 @@ def test_refusals():
     with pytest.raises(ValueError, match="GraphCoupling has no law that places the rows beyond n_landmarks=50"):
         gc.GraphCoupling(**sentence, n_landmarks=50).fit(X)
     with pytest.warns(UserWarning, match="100 near pairs of each point are lowered to 22, as there are 100 points"):
-        gc.PaCMAP(n_neighbors=100, max_iter=2, random_state=0).fit(X)
+        gc.PaCMAP(n_neighbors=100, max_iter=201, random_state=0).fit(X)
     with pytest.warns(UserWarning, match="60 near pairs of each point are lowered to 22, as there are 100 points"):
-        gc.PaCMAP(n_neighbors=60, max_iter=2, random_state=0).fit(X)
+        gc.PaCMAP(n_neighbors=60, max_iter=201, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="at least 3 points, got 2"):
+        gc.PaCMAP().fit(np.eye(2))
     with pytest.raises(ValueError, match="n_near must be"):
         PairwiseControlledCoupling(n_near=0)

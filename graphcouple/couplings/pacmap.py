@@ -146,6 +146,8 @@ class PairwiseControlledCoupling(Coupling):
         """Return the loss, with pairs drawn by the problem's source of randomness."""
         problem.refuse_weights(self)
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
+        if n < 3:
+            raise ValueError(f"further pairs need at least 3 points, got {n}.")
         return self._among(n)._bound(problem, n, rng)
 
     def _among(self, n: int) -> PairwiseControlledCoupling:

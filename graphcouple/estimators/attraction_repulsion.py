@@ -21,7 +21,7 @@ from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.gram_methods import ByKernel
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import given_start
-from graphcouple.optimize import ExactSteps, best_scale
+from graphcouple.optimize import ExactSteps
 from graphcouple.spectral import GramMatrix, nystroem, pivoted_cholesky
 
 # Up to 5,000 points, the true gradient is computed beside the approximate one to see the angle between them.
@@ -117,7 +117,9 @@ class AttractionRepulsionPCA(ByKernel):
         objective = GramMatching(used)
         if isinstance(self.init, str):
             start = rng.normal(size=(n, self.n_components))
-            start *= best_scale(objective, start)
+            # The exact size: the default of `solve` knows no units below 1e-9.
+            _, _, square, _, fourth = objective.along(np.zeros_like(start), start)
+            start *= np.sqrt(abs(square) / (2.0 * fourth))
         else:
             start = given_start(self.init, n, self.n_components)
         true, cosines = None if exact is None else GramMatching(exact), []

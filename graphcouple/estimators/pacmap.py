@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
+from graphcouple._support.validation import warn
 from graphcouple.couplings import LocallyAdjustedCoupling, PairwiseControlledCoupling
+from graphcouple.couplings.pacmap import PHASES
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0, AT_LEAST_1
 from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.estimators.carry_out import Result
+from graphcouple.estimators.rows import Rows
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.kernels import Gaussian, Student
 from graphcouple.laws import GraphModel, SelfTuning
@@ -73,6 +79,16 @@ class PaCMAP(CouplingEstimator):
 
     def _coupling(self, near: int, mid: int, far: int) -> PairwiseControlledCoupling:
         return PairwiseControlledCoupling(near, mid, far)
+
+    def _carry_out(self, sentence: Sentence, rows: Rows, rng: np.random.RandomState, **options: Any) -> Result:
+        steps = sentence.iterations(rows.n_rows)
+        if steps is not None and steps <= PHASES[-1]:
+            warn(
+                f"max_iter={self.max_iter} ends the run before the last phase, in which the map gets its local shape: "
+                f"it begins at step {PHASES[-1]}. Raise max_iter.",
+                ConvergenceWarning,
+            )
+        return super()._carry_out(sentence, rows, rng, **options)
 
     @property
     def sentence(self) -> Sentence:

@@ -143,8 +143,8 @@ class EqualRows:
         return EqualRows(np.unique(point, return_index=True)[1], point)
 
 
-def warn_if_places_are_shared(X: Any, Z: FloatArray) -> None:
-    """Warn if three or more points of the map `Z` are in one place although their rows of `X` differ."""
+def warn_if_places_are_shared(X: Any, Z: FloatArray, has_law: bool = True) -> None:
+    """Warn if three or more points of the map `Z`, which may have a law, share a place and their rows of `X` differ."""
     size = np.abs(Z - Z.mean(axis=0)).max()
     if not size > 0:
         return
@@ -157,10 +157,15 @@ def warn_if_places_are_shared(X: Any, Z: FloatArray) -> None:
     places = np.unique(place.ravel()[rows])
     # Two rows that are nearly equal may share a place.
     if rows.size > 2 * places.size:
+        remedy = (
+            "Lower the perplexity below the number of points in the smallest group, or the exaggeration, raise "
+            "max_iter, or use a kernel with a heavier tail in the embedding."
+            if has_law
+            else "Raise max_iter, or remove rows of X that lie far from all others."
+        )
         warn(
             f"{rows.size} points lie in {places.size} place{'s' if places.size > 1 else ''} although their rows "
-            "differ: the map does not tell them apart. Lower the perplexity below the number of points in the smallest "
-            "group, or the exaggeration, raise max_iter, or use a kernel with a heavier tail in the embedding.",
+            f"differ: the map does not tell them apart. {remedy}",
             ConvergenceWarning,
         )
 

@@ -52,11 +52,12 @@ def far_off(objective: Objective, solution: Solution) -> float:
 
 def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
     """Warn, with the remedy, if the run ended badly; `factor` is from `far_off`."""
-    reason = ""
+    reason, exaggerates = "", monitor.objective.attracting is not None
     if solution.collapsed:
         reason = (
-            "the embedding has collapsed: all points are in one place, not at a minimum. Lower early_exaggeration "
-            "(1 for none) or the perplexity, or start from a wider embedding."
+            "the embedding has collapsed: all points are in one place, not at a minimum. "
+            + ("Lower early_exaggeration (1 for none) or the perplexity, or s" if exaggerates else "S")
+            + "tart from a wider embedding."
         )
     elif monitor.interrupted:
         reason = f"the run was {solution.message}; the best embedding so far is returned."
@@ -65,7 +66,7 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
     elif len(monitor.losses) > 1 and solution.loss >= monitor.first and not solution.converged:
         reason = (
             f"no embedding with a lower loss than the start's, {monitor.losses[0]:.6g}, was found, so the start is "
-            "returned. Lower early_exaggeration or learning_rate, or take the default optimizer."
+            f"returned. Lower {'early_exaggeration or ' * exaggerates}learning_rate, or take the default optimizer."
         )
     elif not solution.converged and (fall := monitor.still_falling(monitor.last)) > UNSETTLED:
         reason = (
@@ -75,7 +76,7 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
     elif factor != 1.0:
         reason = (
             f"the embedding is far from its size: the loss is lower at {factor:.3g} times it. Raise max_iter, try "
-            "another init, or lower early_exaggeration (1 for none) or the weights of terms."
+            f"another init, or lower {'early_exaggeration (1 for none) or ' * exaggerates}the weights of terms."
         )
     if reason:
         warn(reason, ConvergenceWarning)
