@@ -113,6 +113,44 @@ def test_derivatives_are_compared_where_differences_resolve_the_kernel():
         gc.check_kernel(Waves(0.6))
 
 
+@dataclass(frozen=True)
+class Parabola(gc.Kernel):
+    width: float = 1.0
+
+    def log(self, sq_dist):
+        return np.log(np.maximum(0.0, 1.0 - sq_dist / self.width**2))
+
+    def grad_log(self, sq_dist):
+        return np.where(sq_dist < self.width**2, -1.0 / (self.width**2 - sq_dist), 0.0)
+
+
+@dataclass(frozen=True)
+class Growing(gc.Kernel):
+    power: float = 1.0
+
+    def log(self, sq_dist):
+        return self.power * np.log1p(sq_dist)
+
+    def grad_log(self, sq_dist):
+        return self.power / (1.0 + sq_dist)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("width", [1e-3, 1.0, 1e3])
+def test_a_kernel_with_an_edge_is_for_the_inputs_law_only(width, rng):
+    report = gc.check_kernel(Parabola(width))
+    assert report.reach == pytest.approx(width, rel=0.01)
+    assert str(report).endswith(f"0 beyond a distance of {report.reach:.3g}: for the input's law only")
+    posterior = gc.GraphModel(Parabola(3.0), "B").posterior(rng.normal(size=(9, 2)))
+    with pytest.raises(ValueError, match="is 0 beyond a distance of"):
+        gc.CrossEntropy(posterior, gc.GraphModel(Parabola(width), "B"))
+
+
+def test_a_kernel_that_grows_is_unbounded():
+    for power, bounded in ((1.0, False), (0.2, False), (0.0, True), (-0.5, True)):
+        assert gc.check_kernel(Growing(power)).plane.bounded == bounded
+
+
 class Single(Laplace):
     def log(self, sq_dist):
         return (-np.sqrt(sq_dist) / self.width).astype(np.float32)

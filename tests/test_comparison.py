@@ -157,8 +157,10 @@ def test_model_selection_by_a_score_of_the_places(rng):
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     few = gc.metrics.evaluate(X[:15], half.transform(X[:15]))
     assert gc.metrics.scorer()(half, X[:15]) == pytest.approx(few["trustworthiness(7)"])
-    with pytest.raises(ValueError, match=r"score must be one of R\(10\), .*got 'R\(11\)'"):
+    with pytest.raises(ValueError, match=r"'R\(11\)' is no score of these \d+ rows, but R\(10\), .*fewer folds"):
         gc.metrics.scorer("R(11)")(half, X)
+    with pytest.raises(ValueError, match="compares classes, and y is None"):
+        gc.metrics.scorer("10-NN accuracy")(half, X)
 
 
 def test_scores_of_a_sample_of_rows_are_found_beside_their_errors(monkeypatch, rng):

@@ -239,12 +239,26 @@ def test_two_columns_of_one_name():
 
 
 @pytest.mark.parametrize(
-    ("values", "match"), [(["x", "y", "z"], "'x' in column 'b'"), ([0, 1, np.nan], "NaN in column 'b'")]
+    ("values", "match"),
+    [
+        (["x", "y", "z"], "'x' in column 'b'"),
+        ([0, 1, np.nan], "NaN in column 'b'"),
+        ([0, np.inf, 1], "infinity in column 'b'"),
+        (np.arange(3).astype("M8[D]"), "dates, durations or other objects in column 'b'"),
+        (np.arange(3).astype("m8[s]"), "objects in column 'b'"),
+        ([object()] * 3, "objects in column 'b'"),
+    ],
 )
 def test_a_column_that_cannot_be_used_is_named(values, match):
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(ValueError, match=match):
+    with pytest.raises((TypeError, ValueError), match=match):
         gc.TSNE().fit(pandas.DataFrame({"a": [0.0, 1.0, 3.0], "b": values}))
+
+
+def test_methods_without_weights_name_themselves():
+    for method in (gc.CCPCA(), gc.AttractionRepulsionPCA()):
+        with pytest.raises(TypeError, match=f"{type(method).__name__} takes no sample weights"):
+            method.fit(np.eye(4), sample_weight=np.ones(4))
 
 
 def test_complex_weights():

@@ -116,6 +116,11 @@ def test_impossible_weights_are_refused():
         gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D"), gc.GraphModel(gc.Student(), "E", target_weight=0.5)).fit(X)
 
 
+def test_two_classes_one_of_which_is_minus_one():
+    with pytest.warns(UserWarning, match="y holds one class and -1, which stands for unknown"):
+        target_codes(np.array([-1, 1, 1]), 3)
+
+
 def test_classes_pull_their_points_together():
     told = gc.TSNE(perplexity=5, target_weight=0.8, random_state=0).fit(X, np.arange(20) % 2)
     nearest = np.square(told.embedding_[:, None] - told.embedding_).sum(axis=-1) + np.diag(np.full(20, np.inf))

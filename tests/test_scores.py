@@ -328,6 +328,13 @@ def test_an_unknown_score_is_refused_before_a_search(iris):
         gc.metrics.scorer(name)
 
 
+def test_unknown_classes_are_scored_as_one_only_with_a_warning(rng):
+    Z, y = rng.normal(size=(60, 2)), np.arange(60) % 3
+    with pytest.warns(UserWarning, match="y is -1 for 20 points"):
+        metrics.knn_accuracy(Z, y - 1)
+    metrics.knn_accuracy(Z, np.where(y > 0, 1, -1))
+
+
 def test_clusters_are_the_same_wherever_the_map_lies(rng):
     Z = rng.normal(size=(60, 2)) + 5.0 * np.repeat(np.eye(2), 30, axis=0)
     near, far = (metrics.cluster_scores(Z + shift, n_clusters=2) for shift in (0.0, 1e9))

@@ -150,6 +150,10 @@ def refuse_estimator(value: Any, name: str = "Z") -> None:
         raise TypeError(f"{name} must be an array; pass {type(value).__name__}.embedding_ rather than the estimator.")
 
 
+UNLABELLED = -1
+"""The label of a point of unknown class or number."""
+
+
 def check_labels(y: Any, n: int) -> NDArray[Any]:
     """Return labels as a flat array of numbers, strings or booleans, one per point and none missing.
 

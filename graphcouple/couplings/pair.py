@@ -18,6 +18,7 @@ from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap
 from graphcouple.couplings.kinds import InParts
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
+from graphcouple.kernels.measured import reach
 from graphcouple.laws import ConstantBandwidth, GraphModel
 from graphcouple.laws.priors import GraphPrior, RandomGraph, confined_partition
 from graphcouple.summation import EdgeSum, Summation, as_summation
@@ -346,6 +347,11 @@ def check_latent(latent: GraphModel, curved: bool = False) -> None:
         )
     if not flat and not curved:
         raise ValueError(f"this coupling measures Euclidean distances, but the latent law is of {latent.metric}.")
+    if (edge := reach(latent.kernel)) < np.inf:
+        raise ValueError(
+            f"the embedding's kernel, {latent.kernel}, is 0 beyond a distance of {edge:.3g}, so nothing draws farther "
+            "points together. Take it for the input's graph alone, and a kernel that is positive everywhere here."
+        )
     if latent.target_weight:
         raise ValueError(
             f"latent_model must leave target_weight at 0, got {latent.target_weight!r}: classes belong to the input's "

@@ -43,8 +43,13 @@ def _whole(fit: Any) -> Any:
         # Other attributes are parameters, or the user's own.
         return {name: value for name, value in vars(estimator).items() if name.startswith("_") or name.endswith("_")}
 
+    known = inspect.signature(fit).parameters
+    takes_weights = "sample_weight" in known or any(each.kind is each.VAR_KEYWORD for each in known.values())
+
     @functools.wraps(fit)
     def fit_or_restore(self: Any, *arguments: Any, **options: Any) -> Any:
+        if "sample_weight" in options and not takes_weights:
+            raise TypeError(f"{type(self).__name__} takes no sample weights: it counts each row once. Repeat rows.")
         before = fitted(self)
         try:
             return fit(self, *arguments, **options)

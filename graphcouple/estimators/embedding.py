@@ -207,20 +207,20 @@ class EmbeddingEstimator(ScikitTransformer):
         # A slice of a frame is one of its index, if that holds floats.
         first = np.asarray(X.head(1) if hasattr(X, "head") else X[:1]) if names and not hasattr(X, "dtype") else X
         if getattr(first, "dtype", np.dtype(float)).kind in "mM":
-            raise TypeError("X must be numeric; encode or drop its columns of dates, text and objects.")
+            raise TypeError(_not_numbers(X, names))
         try:
             return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32, np.float16], **options)
         except TypeError as error:
-            if "promoted" not in str(error):
-                raise
-            raise TypeError("X must be numeric; encode or drop its columns of dates, text and objects.") from None
+            reason = "" if "promoted" in str(error) else f" ({error})"
+            raise TypeError(_not_numbers(X, names) + reason) from None
         except ValueError as error:
             # scikit-learn's message goes on to recommend other estimators.
-            if "contains NaN" in str(error):
-                where = _first_column(X, names, lambda values: np.isnan(values).any())
-                raise ValueError(f"X holds NaN{where}; impute or drop those entries first.") from None
+            if "contains NaN" in str(error) or "contains infinity" in str(error):
+                where = _first_column(X, names, lambda values: not np.isfinite(values).all())
+                value = "NaN" if "contains NaN" in str(error) else "infinity"
+                raise ValueError(f"X holds {value}{where}; impute or drop those entries first.") from None
             if "could not convert" in str(error) or "Cannot cast" in str(error):
-                where = _first_column(X, names, lambda values: False)
+                where = _first_column(X, names, _no_number)
                 blocks = ", or by codes and metric=gc.Blocks([gc.Block(columns, metric='categorical'), ...])"
                 way = f"by dummy variables{blocks if hasattr(self, 'metric') else ''}"
                 raise ValueError(
@@ -359,9 +359,19 @@ def _first_column(X: Any, names: list[Any], bad: Callable[[FloatArray], Any]) ->
     """Return words that name the first column of a frame with non-numeric or bad entries; "" if there is none."""
     for name in names:
         try:
-            is_bad = bool(bad(np.asarray(X[name], dtype=np.float64)))
+            values = np.asarray(X[name])
+            is_bad = values.dtype.kind in "mM" or bool(bad(values.astype(np.float64)))
         except (TypeError, ValueError):
             is_bad = True
         if is_bad:
             return f" in column {name!r}"
     return ""
+
+
+def _no_number(values: FloatArray) -> bool:
+    return False
+
+
+def _not_numbers(X: Any, names: list[Any]) -> str:
+    where = _first_column(X, names, _no_number)
+    return f"X has dates, durations or other objects{where}, which are not numbers; encode or drop such columns."

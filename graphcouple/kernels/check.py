@@ -38,6 +38,8 @@ class KernelReport:
         The distance over which k varies.
     plane : Assumptions
         Whether k is bounded, and integrable in two dimensions.
+    reach : float
+        About the distance beyond which k is 0, so that it cannot draw the points of a map together; inf for most.
 
     Examples
     --------
@@ -51,15 +53,17 @@ class KernelReport:
     order_at_zero: float
     length: float
     plane: Assumptions
+    reach: float = np.inf
 
     def __str__(self) -> str:
-        shapes = {0.0: "infinite", 1.0: "a cusp", 2.0: "smooth"}
+        shapes = {0.0: "infinite", 1.0: "a cusp", 2.0: "smooth", np.inf: "flat"}
         near = shapes.get(self.order_at_zero, f"1 − k like d^{self.order_at_zero:.3g}")
         bounded = "bounded" if self.plane.bounded else "unbounded"
         integrable = "integrable" if self.plane.integrable else "not integrable"
         return (
             f"{self.kernel!r} is sound: {near} at distance 0, varies over a length of {self.length:.4g}, "
             f"{bounded} and {integrable} in the plane"
+            + (f", and 0 beyond a distance of {self.reach:.3g}: for the input's law only" * (self.reach < np.inf))
         )
 
 
@@ -101,7 +105,8 @@ def check_kernel(kernel: Any) -> KernelReport:
     _check_derivative(kernel)
     _check_statements(kernel)
     _check_compilation(kernel)
-    return KernelReport(kernel, float(kernel.order_at_zero), float(kernel.length), Assumptions(*kernel.assumptions(2)))
+    plane, reach = Assumptions(*kernel.assumptions(2)), measured.reach(kernel)
+    return KernelReport(kernel, float(kernel.order_at_zero), float(kernel.length), plane, reach)
 
 
 def require_sound(kernel: Kernel) -> None:

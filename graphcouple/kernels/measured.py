@@ -22,6 +22,9 @@ _FAR = np.array([1e6, 1e9, 1e12])
 # In a tail that falls faster than any power, slopes grow by more than the first factor in both steps. In the last step
 # towards 0 they fall below the second share near a cusp, of a power of .05 at least; near a logarithmic pole, to 3/4.
 _GROWS, _FALLS = 1.1, 0.72
+# A kernel that grows by more than a factor e in each step far away is unbounded. One that falls to 0 within this
+# multiple of its scale has an edge; others may do so by rounding.
+_FACTOR, _TAIL = 1.0, 10.0
 
 
 def _slopes(kernel: Any, dist: Any) -> Any:
@@ -88,7 +91,18 @@ def tail(kernel: Any) -> float:
     return float("inf") if vanishes else float(slopes[-1])
 
 
+@lru_cache(maxsize=256)
+def reach(kernel: Any) -> float:
+    """Return about the distance beyond which k is 0; inf if it is positive up to `_TAIL` times its scale."""
+    dist = np.geomspace(1.0, _TAIL, 400) * _scale(kernel)
+    zero = np.isneginf(_log(kernel, dist))
+    return float(dist[np.argmax(zero)]) if zero.any() else float("inf")
+
+
 def assumptions(kernel: Any, dim: int) -> tuple[bool, bool]:
     """Return whether k is bounded, and integrable on R^dim."""
     middle, near = map(float, _slopes(kernel, _scale(kernel) / _FAR[1:]))
-    return near < _FLAT or near < _FALLS * middle, near < dim - _FLAT and tail(kernel) > dim + _FLAT
+    far = _log(kernel, _FAR * _scale(kernel))
+    grows = bool((far[1:] > far[:-1] + _FACTOR).all())
+    bounded = (near < _FLAT or near < _FALLS * middle) and not grows
+    return bounded, near < dim - _FLAT and tail(kernel) > dim + _FLAT

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import check_unmasked, warn
+from graphcouple._support.validation import UNLABELLED, check_unmasked, warn
 from graphcouple.graphs import FloatArray, IntArray, Support
 
 # umap-learn's defaults: at weight ½, edges between classes are kept with probability e⁻⁵, and edges to a point without
@@ -21,9 +21,6 @@ _RANKS = 6.0
 
 # Up to this many different whole numbers, or numbers with at least this many points each, are surely classes.
 _MANY_CLASSES, _FEW_MEMBERS = 30, 5
-
-UNLABELLED = -1
-"""The label of a point of unknown class or number."""
 
 
 def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> IntArray | FloatArray:
@@ -55,6 +52,8 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
     except TypeError:
         raise TypeError("y mixes classes that cannot be compared, such as words and numbers; use one kind.") from None
     n_classes = int(codes.max(initial=-1)) + 1
+    if n_classes == 1 and labels.dtype.kind in "if" and (labels == UNLABELLED).any():
+        warn("y holds one class and -1, which stands for unknown. If -1 is a class, number the classes from 0.")
     if labels.dtype.kind in "iuf" and n_classes > max(_MANY_CLASSES, np.sum(~unknown) / _FEW_MEMBERS):
         warn(
             f"y holds {n_classes} different whole numbers, which are taken as classes; to take them as numbers, add a "

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import centred, check_integer, check_labels, check_random_state
+from graphcouple._support.validation import UNLABELLED, centred, check_integer, check_labels, check_random_state, warn
 from graphcouple.metrics._distances import check_apart, disparity
 from graphcouple.metrics._relations import as_map
 from graphcouple.neighbors import as_points
@@ -31,6 +31,11 @@ def check_classes(y: Any, n: int) -> NDArray[np.int64]:
     names, classes = np.unique(labels, return_inverse=True)
     if names.size < 2:
         raise ValueError(f"y holds a single class, {names[0].item()!r}; scores of classes need two or more.")
+    if names[0] == UNLABELLED and names.size > 2:
+        warn(
+            f"y is -1 for {int((classes == 0).sum())} points, which are scored as one class; in `fit`, -1 stands for "
+            "an unknown class. Leave those points out if their class is not known."
+        )
     if names.size == n:
         raise ValueError(
             f"each of the {n} points has a class of its own; scores of classes need points that share a class."

@@ -202,9 +202,18 @@ class scorer:
             scores = score_each(X, Z, y, metric=self.metric)[""]
         name = self._find(scores)
         if name is None:
-            raise ValueError(f"score must be one of {', '.join(scores)}, got {self.score!r}.")
+            raise ValueError(f"{self.score!r} is no score of these {len(X)} rows{self._why_none(scores, y)}")
         greater = name not in LESS_IS_BETTER if self.greater_is_better is None else self.greater_is_better
         return scores[name] if greater else -scores[name]
+
+    def _why_none(self, scores: dict[str, float], y: Any) -> str:
+        base = self.score.partition("(")[0]
+        sizes = [name for name in scores if name.partition("(")[0] == base and not name.endswith("±")]
+        if sizes:
+            return f", but {', '.join(sizes)} are: take one of them, or more rows, in fewer folds."
+        return (
+            ": it compares classes, and y is None. Pass y." if y is None else "; there are " + ", ".join(scores) + "."
+        )
 
     def _find(self, scores: dict[str, float]) -> str | None:
         """Return the score's name in the table; for few points, the neighbourhoods are smaller than requested."""

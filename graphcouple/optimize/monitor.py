@@ -285,7 +285,8 @@ class Monitor:
         height = self.height(now)
         # A run of fewer than ten iterations has no tenth: its last iteration counts in proportion.
         share = 0.1 * self.max_iter / (self.max_iter - self.last_tenth)
-        return share * (self.before_last_tenth - now) / height if height > 0 else 0.0
+        # A height that has all but vanished is no measure.
+        return min(share * (self.before_last_tenth - now) / height, 1.0) if height > 0 else 0.0
 
 
 def _is_true(answer: Any) -> bool:
