@@ -30,12 +30,14 @@ class _Diffused(DerivedConditioned):
         self.inferred = one.support.to_csr(np.asarray(one.edge_means, dtype=np.float64))
         if one.support.complete:
             with one_blas_thread():
-                ends = np.linalg.matrix_power(self.inferred.toarray(), self.derived.n_steps)
-            np.fill_diagonal(ends, 0.0)
-            return UnitOutDegree().around(_or_one_step(sp.csr_array(ends), self.inferred))
-        walked = self._walk(self.inferred)
+                walked = sp.csr_array(np.linalg.matrix_power(self.inferred.toarray(), self.derived.n_steps))
+        else:
+            walked = self._walk(self.inferred)
         ends = sp.csr_array(walked - sp.diags_array(walked.diagonal()))
-        return UnitOutDegree().around(_or_one_step(ends, self.inferred))
+        # Walks that can only return, as between two points, take one step.
+        lost = ends.sum(axis=1) <= 0.0
+        ends = ends + sp.diags_array(lost.astype(np.float64)) @ self.inferred if lost.any() else ends
+        return UnitOutDegree().around(ends)
 
     def _walk(self, first: sp.csr_array) -> sp.csr_array:
         """Return where walks with this first step end."""
@@ -122,9 +124,3 @@ class DiffusedLaw(DerivedLaw):
 
     def __str__(self) -> str:
         return f"{self.n_steps} steps of {self.law}"
-
-
-def _or_one_step(ends: sp.csr_array, steps: sp.csr_array) -> sp.csr_array:
-    """Return where walks end, or after one step if they can only return, as between two points."""
-    lost = np.asarray(ends.sum(axis=1)).ravel() <= 0.0
-    return ends + sp.diags_array(lost.astype(np.float64)) @ steps if lost.any() else ends
