@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.laws.bandwidths import Bandwidth, DistanceRows
 from graphcouple.laws.copies import Copies, nearest_copies, rows_to_search, whole_copies
 from graphcouple.laws.given import FEW, ConditionedLaw, NewEdges, nearest_spread
 from graphcouple.laws.labels import log_factor, own_log_factor
@@ -61,7 +62,7 @@ class ConditionedModel(ConditionedLaw):
 
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
         """Return the law of the graph."""
-        model = self.model
+        model, copies = self.model, None
         support, sq_dist = model.edges_among(self.distances, n_jobs, self.weights)
         self._spread = nearest_spread(support, sq_dist, n_jobs)
         if isinstance(self.distances, OwnNeighbors) and model.bandwidth is not None:
@@ -73,14 +74,14 @@ class ConditionedModel(ConditionedLaw):
                 fewest = whole_copies(float((reach + np.maximum(self.weights - 1.0, 0.0)).min()))
                 most = whole_copies(float(self.weights.sum()))
             model = self.model = replace(model, bandwidth=model.bandwidth.for_neighbors(fewest, most))
-        copies = None
         if self.weights is not None:
             k = model.neighbors_among(self.distances.n_points)
             support, sq_dist, copies = nearest_copies(support, sq_dist, self.weights, self.weights, k)
+        rows = model.rows(support, sq_dist, n_jobs, copies)
         if model.bandwidth is not None:
-            model = self.model = self._settled(support, sq_dist, n_jobs, copies)
-        log_kernel = self._log_kernel(support, sq_dist, n_jobs, copies)
-        del sq_dist
+            model = self.model = replace(model, bandwidth=self._settled(rows))
+        log_kernel = self._log_kernel(rows)
+        del sq_dist, rows
         if self.labels is not None:
             log_kernel = model.prior.thinned(log_kernel, log_factor(support, self.labels, model.target_weight))
         if copies is not None:
@@ -91,53 +92,50 @@ class ConditionedModel(ConditionedLaw):
         posterior = model.prior.posterior_on(support, log_kernel)
         return symmetrized(posterior, model.symmetrize) if model.symmetrize else posterior
 
-    def _settled(self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None) -> Any:
-        """Return the model with the bandwidth's parameters that all rows choose together."""
-        model, n = self.model, self.distances.n_points
-        everything = model.rows(support, sq_dist, n_jobs, copies)
-        if not model.bandwidth.looks_at_all or (support.complete and support.n_edges <= _DISTANCES):
-            return model.settled(everything)
-        limited = not support.complete and model.prior.edges(n) is None
+    def _settled(self, rows: DistanceRows) -> Bandwidth:
+        """Return the bandwidth with the parameters that all rows choose together."""
+        bandwidth, support, n = self.model.bandwidth, rows.support, self.distances.n_points
+        if not bandwidth.looks_at_all or (support.complete and support.n_edges <= _DISTANCES):
+            return bandwidth.settled(rows)
+        limited = not support.complete and self.model.prior.edges(n) is None
         stored = np.diff(support.indptr)
-        if copies is not None:
-            stored = np.bincount(support.rows, copies.edges, support.n_nodes) + copies.own
-        n_stored, places = int(stored.min()) if limited else None, everything.end_places()[0]
+        if rows.copies is not None:
+            stored = np.bincount(support.rows, rows.copies.edges, support.n_nodes) + rows.copies.own
+        n_stored, places = int(stored.min()) if limited else None, rows.end_places()[0]
         chosen = np.random.default_rng(0).permutation(n)[: np.clip(_DISTANCES // n, _LEAST_ROWS, _MOST_ROWS)]
-        support, sq_dist = self._to_all(support, sq_dist, chosen, n_jobs)
+        support, sq_dist = self._to_all(rows, chosen)
+        copies = None
         if self.weights is not None:
             copies = Copies(self.weights[chosen], self.weights[support.indices], np.zeros(chosen.size))
-        return model.settled(replace(model.rows(support, sq_dist, n_jobs, copies), places=places), n_stored)
+        sample = DistanceRows(support, sq_dist, rows.kernel, rows.n_jobs, copies, places)
+        return bandwidth.settled(sample, n_stored)
 
-    def _to_all(
-        self, support: Support, sq_dist: FloatArray, chosen: IntArray, n_jobs: int | None
-    ) -> tuple[Support, FloatArray]:
-        """Return the squared distances of some points to all others, as rows."""
+    def _to_all(self, rows: DistanceRows, chosen: IntArray) -> tuple[Support, FloatArray]:
+        """Return the squared distances of some points to all others."""
         n = self.distances.n_points
-        if support.complete:
-            ends = support.indices.reshape(n, n - 1)[chosen]
+        if rows.support.complete:
+            ends = rows.support.indices.reshape(n, n - 1)[chosen]
             starts = np.arange(chosen.size + 1) * (n - 1)
-            return Support(starts, ends.ravel()), sq_dist.reshape(n, n - 1)[chosen].ravel()
+            return Support(starts, ends.ravel()), rows.sq_dist.reshape(n, n - 1)[chosen].ravel()
         if not self.distances.knows_all or n > _MOST_POINTS:
             raise ValueError(
                 f"{self.model.bandwidth} needs distances to all points: it takes no neighbors of your own, no sparse "
                 f"graph of distances, and at most {_MOST_POINTS} points. Choose the scale on fewer points, or take "
                 "Perplexity."
             )
-        return self.distances.to(self.X[chosen], None, n_jobs)
+        return self.distances.to(self.X[chosen], None, rows.n_jobs)
 
-    def _log_kernel(
-        self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None
-    ) -> FloatArray:
+    def _log_kernel(self, rows: DistanceRows) -> FloatArray:
         """Return the log-kernel of each edge, in the precision of the distances."""
-        bandwidth, log = self.model.bandwidth, self.model.kernel.log
+        bandwidth, log, sq_dist = self.model.bandwidth, self.model.kernel.log, rows.sq_dist
         if bandwidth is None:
             return log(sq_dist)
-        shift, scale = bandwidth.fit_rows(self.model.rows(support, sq_dist, n_jobs, copies))
+        shift, scale = bandwidth.fit_rows(rows)
         if bandwidth.pairs_scales:
             self._scales = scale
         log_kernel = np.empty_like(sq_dist)
-        for rows, edges, part in support.in_parts():
-            log_kernel[edges] = log(bandwidth.rescale(part, sq_dist[edges], shift[rows], scale[rows], scale))
+        for nodes, edges, part in rows.support.in_parts():
+            log_kernel[edges] = log(bandwidth.rescale(part, sq_dist[edges], shift[nodes], scale[nodes], scale))
         return log_kernel
 
     def remembered(self) -> dict[str, Any]:
@@ -163,7 +161,7 @@ class ConditionedModel(ConditionedLaw):
             support, sq_dist, copies = nearest_copies(support, sq_dist, self.weights, None, n_neighbors)
             counts = copies.edges
         is_zero = sq_dist == 0.0
-        rescaled = self._rescaled(support, sq_dist, n_jobs, copies)
+        rescaled = self._rescaled(model.rows(support, sq_dist, n_jobs, copies))
         log_strength = model.prior.log_strength(model.kernel.log(rescaled)) + np.log(counts)
         first = np.flatnonzero(is_zero)[::-1]
         coincident = np.full(support.n_nodes, -1)
@@ -202,14 +200,14 @@ class ConditionedModel(ConditionedLaw):
         spreads = self._spread[np.take_along_axis(support.indices.reshape(rows.shape), nearest, axis=1)].mean(axis=1)
         return _ratio(spread, spreads)
 
-    def _rescaled(self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None) -> FloatArray:
+    def _rescaled(self, rows: DistanceRows) -> FloatArray:
+        """Return the rescaled squared distances from new points."""
         bandwidth = self.model.bandwidth
         if bandwidth is None:
-            return sq_dist
-        shift, scale = bandwidth.fit_rows(self.model.rows(support, sq_dist, n_jobs, copies))
+            return rows.sq_dist
         if bandwidth.pairs_scales and self._scales is None:
-            self.posterior(n_jobs)
-        return bandwidth.rescale(support, sq_dist, shift, scale, self._scales)
+            self.posterior(rows.n_jobs)
+        return bandwidth.rescale(rows.support, rows.sq_dist, *bandwidth.fit_rows(rows), self._scales)
 
 
 def _ratio(spread: FloatArray, around: FloatArray) -> FloatArray:

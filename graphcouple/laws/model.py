@@ -206,10 +206,8 @@ class GraphModel(GraphLaw):
         total = n_points if n_copies is None else whole_copies(n_copies)
         if self.bandwidth is not None:
             changes["bandwidth"] = self.bandwidth.within(total)
-        matches = self.n_neighbors is not None and self.bandwidth is not None
-        matches = matches and self.n_neighbors == self.bandwidth.suited_neighbors  # type: ignore[union-attr]
-        if matches and isinstance(self.n_neighbors, int):
-            changes["n_neighbors"] = min(self.n_neighbors, total - 1)
+            if isinstance(self.n_neighbors, int) and self.n_neighbors == self.bandwidth.suited_neighbors:
+                changes["n_neighbors"] = min(self.n_neighbors, total - 1)
         return dataclasses.replace(self, **changes)
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
@@ -307,12 +305,6 @@ class GraphModel(GraphLaw):
         """
         kernel = self.kernel.membership if self.prior.independent_edges else self.kernel
         return DistanceRows(support, sq_dist, kernel, n_jobs, copies)
-
-    def settled(self, rows: DistanceRows, n_stored: int | None = None) -> GraphModel:
-        """Return the model with the bandwidth's parameters that all rows choose together; see `Bandwidth.settled`."""
-        assert self.bandwidth is not None
-        bandwidth = self.bandwidth.settled(rows, n_stored)
-        return self if bandwidth is self.bandwidth else dataclasses.replace(self, bandwidth=bandwidth)
 
 
 def _arguments(params: dict[str, Any] | None) -> list[tuple[str, Any]]:

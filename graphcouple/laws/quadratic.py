@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray, Support, largest_of_rows
+from graphcouple.laws.bandwidths import DistanceRows
 from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.priors.posterior import sum_x_log_x
 from graphcouple.laws.symmetric_entropic import ConditionedAffinities, SymmetricEntropic
@@ -36,10 +36,8 @@ _EDGES = 5
 class _ConditionedTransport(ConditionedAffinities):
     """Quadratic transport given its points."""
 
-    def _affinities(
-        self, edges: Support, cost: FloatArray, perplexity: float, scales: Callable[[], FloatArray], n_jobs: int | None
-    ) -> FloatArray:
-        means = _of_perplexity(edges, cost, perplexity)
+    def _affinities(self, edges: Support, cost: FloatArray, rows: DistanceRows) -> FloatArray:
+        means = _of_perplexity(edges, cost, self.model.bandwidth.perplexity)
         if means is None:
             warn(
                 "no quadratic transport of this perplexity was found: more neighbours may be tied, or the edges allow "
@@ -47,7 +45,7 @@ class _ConditionedTransport(ConditionedAffinities):
                 "n_neighbors or the perplexity.",
                 ConvergenceWarning,
             )
-            return super()._affinities(edges, cost, perplexity, scales, n_jobs)
+            return super()._affinities(edges, cost, rows)
         with np.errstate(divide="ignore"):
             return np.log(means)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,8 +14,7 @@ from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.kernels.base import TINY
-from graphcouple.laws.bandwidths import Bandwidth, Perplexity
-from graphcouple.laws.copies import Copies
+from graphcouple.laws.bandwidths import Bandwidth, DistanceRows, Perplexity
 from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.model import GraphModel
 from graphcouple.laws.priors import DoublyStochastic, GraphPrior
@@ -41,27 +39,21 @@ _RIDGE = 1e-9
 class ConditionedAffinities(ConditionedModel):
     """Symmetric entropic affinities given their points."""
 
-    def _log_kernel(
-        self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None
-    ) -> FloatArray:
-        bandwidth = self.model.bandwidth
-        if not isinstance(bandwidth, Perplexity):
-            return super()._log_kernel(support, sq_dist, n_jobs, copies)
-
-        def scales() -> FloatArray:
-            return 2.0 * bandwidth.fit_rows(self.model.rows(support, sq_dist, n_jobs, copies))[1] ** 2
-
-        edges, cost = mean_of_directions(support, sq_dist)
-        law = self._affinities(edges, cost, bandwidth.perplexity, scales, n_jobs)
+    def _log_kernel(self, rows: DistanceRows) -> FloatArray:
+        support = rows.support
+        if not isinstance(self.model.bandwidth, Perplexity):
+            return super()._log_kernel(rows)
+        edges, cost = mean_of_directions(support, rows.sq_dist)
+        law = self._affinities(edges, cost, rows)
         if edges.n_edges == support.n_edges:
             return law
         return law[edges.find(support.rows, support.indices)]
 
-    def _affinities(
-        self, edges: Support, cost: FloatArray, perplexity: float, scales: Callable[[], FloatArray], n_jobs: int | None
-    ) -> FloatArray:
-        """Return log P on symmetric edges with this cost; `scales` returns the scale of distances around each point."""
-        return _Dual(edges, cost, perplexity, n_jobs).solve(scales())
+    def _affinities(self, edges: Support, cost: FloatArray, rows: DistanceRows) -> FloatArray:
+        """Return log P on symmetric edges with this cost, for rows of distances along the edges or part of them."""
+        bandwidth = self.model.bandwidth
+        scales = 2.0 * bandwidth.fit_rows(rows)[1] ** 2
+        return _Dual(edges, cost, bandwidth.perplexity, rows.n_jobs).solve(scales)
 
 
 @dataclass(frozen=True, eq=False)
