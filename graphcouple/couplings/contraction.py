@@ -34,6 +34,8 @@ from graphcouple.couplings.kinds import Delayed, InParts
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel, Student
+from graphcouple.kernels.base import require_kernel
+from graphcouple.laws.priors.log_domain import UNDERFLOW
 from graphcouple.spectral import eigengaps, laplacian_eigenvalues
 from graphcouple.spectral.eigen import lanczos
 from graphcouple.summation import KernelValue, Summation, as_summation
@@ -57,9 +59,6 @@ _RESTARTS = 15
 
 # Added to eigenvalues before a power below 1 is taken, whose slope at 0 is infinite.
 _SMOOTH = 1e-3
-
-# Degrees below this have underflowed.
-_ISOLATED = 1e-280
 
 
 class KernelLaplacian:
@@ -87,7 +86,7 @@ class KernelLaplacian:
         # A point whose degree is below the error of the sum is a component of its own.
         self.resolution = self.summation.resolution
         degrees, self.degree_forces = self.summation.potential(Z, self.radial)
-        self.connected = degrees > max(self.resolution, _ISOLATED)
+        self.connected = degrees > max(self.resolution, UNDERFLOW)
         self.degrees = np.where(self.connected, degrees, 1.0)
         self.shrink = self.connected / np.sqrt(self.degrees)
 
@@ -210,8 +209,7 @@ class LaplacianEigenvalues(Delayed):
         n_jobs: int | None = None,
         power: float = 1.0,
     ) -> None:
-        if not isinstance(kernel, Kernel):
-            raise TypeError(f"kernel must be a graphcouple kernel such as Student(), got {kernel!r}.")
+        require_kernel(kernel)
         self.n_points = n_points
         self.n_eigenvalues = check_integer("n_eigenvalues", n_eigenvalues, 1)
         if n_eigenvalues >= n_points:
@@ -347,8 +345,7 @@ class SpectralContraction(Term):
     power: float = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be a graphcouple kernel such as Student(), got {self.kernel!r}.")
+        require_kernel(self.kernel)
         if not is_word("n_clusters", self.n_clusters, "auto", "an integer of at least 1"):
             check_integer("n_clusters", self.n_clusters, 1)
         check_weight(self.weight)

@@ -29,6 +29,7 @@ from graphcouple.couplings.pair import EdgeEnergy, check_latent
 from graphcouple.couplings.recipes import Coupling, Problem, register
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel
+from graphcouple.kernels.base import require_kernel
 from graphcouple.summation import EdgeSum, KernelValue, LogKernel, Summation, as_summation
 
 # A kernel above this at distance 0 counts as infinite there, because infinite odds are capped: a tolerance.
@@ -150,8 +151,7 @@ class ReconstructionEnergy(InParts, Placing):
     def __init__(
         self, weights: Any, kernel: Kernel, summation: str | Summation = "auto", n_jobs: int | None = None
     ) -> None:
-        if not isinstance(kernel, Kernel):
-            raise TypeError(f"kernel must be a graphcouple kernel such as Student(), got {kernel!r}.")
+        require_kernel(kernel)
         W = as_csr(weights, "weights")
         self.kernel, self.n_points = kernel, W.shape[0]
         self.summation = as_summation(summation, n_jobs)

@@ -137,6 +137,12 @@ class Kernel(Formula, ABC):
         return -self.grad_log(away) / np.expm1(self.log(away))
 
 
+def require_kernel(kernel: Any) -> None:
+    """Raise unless the argument is a kernel."""
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel must be an instance of a graphcouple kernel such as Student(), got {kernel!r}.")
+
+
 KERNELS: Registry[type[Kernel]] = Registry("kernel", "a Kernel")
 
 

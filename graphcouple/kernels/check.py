@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple.kernels import measured
-from graphcouple.kernels.base import Assumptions, Kernel
+from graphcouple.kernels.base import Assumptions, Kernel, require_kernel
 
 # Distances at which a kernel is checked, relative to its length.
 _RELATIVE_DISTANCES = 10.0 ** np.linspace(-4.0, 3.0, 29)
@@ -115,12 +115,9 @@ def require_sound(kernel: Kernel) -> None:
         isinstance(getattr(kernel, field.name), Kernel) for field in dataclasses.fields(kernel)
     ):
         return
-    try:
-        _check_once(kernel)
-    except TypeError as error:
-        if "unhashable" not in str(error):
-            raise
-        check_kernel(kernel)
+    # Only kernels of the right fields can be hashed.
+    _check_fields(kernel)
+    _check_once(kernel)
 
 
 _check_once = lru_cache(maxsize=256)(check_kernel)
@@ -131,10 +128,9 @@ def _name(kernel: Any) -> str:
 
 
 def _check_fields(kernel: Any) -> None:
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"kernel must be an instance of graphcouple.Kernel, got {kernel!r}.")
+    require_kernel(kernel)
     cls = type(kernel)
-    if "__dataclass_params__" not in vars(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+    if "__dataclass_params__" not in vars(cls) or not cls.__dataclass_params__.frozen:
         raise TypeError(f"{cls.__name__} must be a frozen dataclass; decorate it with @dataclass(frozen=True).")
     for field in dataclasses.fields(kernel):
         value = getattr(kernel, field.name)

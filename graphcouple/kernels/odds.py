@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphcouple.kernels.base import Assumptions, Kernel
+from graphcouple.kernels.base import Assumptions, Kernel, require_kernel
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,7 @@ class Odds(Kernel):
     kernel: Kernel
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be a graphcouple kernel, got {self.kernel!r}.")
+        require_kernel(self.kernel)
         if isinstance(self.kernel, Odds):
             raise ValueError("kernel must have values in [0, 1]; the odds of odds are not defined.")
 

@@ -13,7 +13,7 @@ import numpy as np
 from graphcouple._support.validation import check_fraction, check_integer, is_word
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
-from graphcouple.kernels.base import KERNELS
+from graphcouple.kernels.base import KERNELS, require_kernel
 from graphcouple.laws.bandwidths import Bandwidth, DistanceRows
 from graphcouple.laws.copies import Copies, check_weights, rows_to_search, whole_copies
 from graphcouple.laws.given import GraphLaw
@@ -118,8 +118,7 @@ class GraphModel(GraphLaw):
     def __post_init__(self) -> None:
         if isinstance(self.kernel, str):
             object.__setattr__(self, "kernel", KERNELS[self.kernel]())
-        if not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be a graphcouple kernel such as Gaussian(), got {self.kernel!r}.")
+        require_kernel(self.kernel)
         object.__setattr__(self, "prior", as_prior(self.prior))
         if self.bandwidth is not None and not isinstance(self.bandwidth, Bandwidth):
             raise TypeError(f"bandwidth must be a bandwidth such as Perplexity(30), or None, got {self.bandwidth!r}.")
