@@ -33,7 +33,7 @@ from graphcouple.couplings.confinement import Confinement, crowd_of
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.losses import MatchingLoss, as_loss, curved_part
-from graphcouple.couplings.pair import EdgeEnergy, check_latent
+from graphcouple.couplings.pair import EdgeEnergy, check_laws
 from graphcouple.couplings.recipes import Coupling, Problem, register
 from graphcouple.couplings.through import Rescaled
 from graphcouple.graphs import FloatArray, Support
@@ -107,7 +107,8 @@ def symmetrized_means(posterior: RandomGraph, how: str) -> tuple[Support, FloatA
     either = sp.csr_array(abs(means) + abs(means).T)
     either.sort_indices()
     support = Support(either.indptr, either.indices)
-    ahead, back = (_entries(matrix, support) for matrix in (means, sp.csr_array(means.T)))
+    pairs = ((support.rows, support.indices), (support.indices, support.rows))
+    ahead, back = (np.where(at >= 0, means.data[at], 0.0) for at in (posterior.support.find(*ends) for ends in pairs))
     if posterior.unordered:
         return support, ahead, back
     if how == "mean":
@@ -115,13 +116,6 @@ def symmetrized_means(posterior: RandomGraph, how: str) -> tuple[Support, FloatA
     elif how == "or":
         ahead = back = ahead + back - ahead * back
     return support, ahead, back
-
-
-def _entries(matrix: sp.csr_array, support: Support) -> FloatArray:
-    matrix.sort_indices()
-    pattern = Support(matrix.indptr, matrix.indices)
-    at = pattern.find(support.rows, support.indices)
-    return np.where(at >= 0, matrix.data[at], 0.0)
 
 
 class MatchedMeans(InParts, Placing):
@@ -172,12 +166,7 @@ class MatchedMeans(InParts, Placing):
         summation: str | Summation = "auto",
         n_jobs: int | None = None,
     ) -> None:
-        if not isinstance(posterior, RandomGraph) or not isinstance(latent_model, GraphModel):
-            raise TypeError(
-                f"posterior must be a RandomGraph and latent_model a GraphModel, got {type(posterior).__name__} and "
-                f"{type(latent_model).__name__}."
-            )
-        check_latent(latent_model)
+        check_laws(posterior, latent_model)
         prior = latent_model.prior
         if prior.edges(posterior.n_nodes) is not None or prior.drawn_by is None or prior.draws != 1:
             raise ValueError(

@@ -162,14 +162,7 @@ class PairCoupling(Placing):
     def __init__(
         self, posterior: RandomGraph, latent_model: GraphModel, summation: str | Summation, n_jobs: int | None
     ) -> None:
-        if not isinstance(posterior, RandomGraph):
-            raise TypeError(
-                f"posterior must be the law of a graph, got {type(posterior).__name__}; "
-                "a GraphModel computes one with model.posterior(X)."
-            )
-        if not isinstance(latent_model, GraphModel):
-            raise TypeError(f"latent_model must be a GraphModel, got {type(latent_model).__name__}.")
-        check_latent(latent_model, self.curved)
+        check_laws(posterior, latent_model, self.curved)
         check_feasible(posterior, latent_model)
         self.posterior, self.latent = posterior, latent_model
         self._share = 0.5 if posterior.unordered else 1.0
@@ -330,6 +323,18 @@ def check_shared_places(kernel: Kernel) -> None:
             f"{kernel} is infinite at distance 0, so points cannot share a place, but a sample_weight above 1, "
             "unique=True and prototypes put several in one; use Student, or repeat rows, with unique=False."
         )
+
+
+def check_laws(posterior: Any, latent: Any, curved: bool = False) -> None:
+    """Raise unless the arguments are the law of a graph and a law that an embedding can have; see `check_latent`."""
+    if not isinstance(posterior, RandomGraph):
+        raise TypeError(
+            f"posterior must be a RandomGraph, the law of a graph, got {type(posterior).__name__}; a GraphModel "
+            "computes one with model.posterior(X)."
+        )
+    if not isinstance(latent, GraphModel):
+        raise TypeError(f"latent_model must be a GraphModel, got {type(latent).__name__}.")
+    check_latent(latent, curved)
 
 
 def check_latent(latent: GraphModel, curved: bool = False) -> None:
