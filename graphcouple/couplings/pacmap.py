@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._support.validation import check_embedding, check_integer, warn
+from graphcouple._support.validation import changed, check_embedding, check_integer, warn
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray, Support, edges_of, largest_of_rows
@@ -68,25 +68,18 @@ def phase_weights(iteration: int) -> tuple[float, float, float]:
 class PairwiseControlled(Objective):
     """PaCMAP's loss, with the weights of its last phase; `at` gives the earlier phases.
 
-    `near`, `mid` and `far` are sums of `Saturating` functions with c = 10, 10⁴ and 1 over the three kinds of pairs.
+    `sums` are over the near, mid-near and further pairs, of `Saturating` functions with c = 10, 10⁴ and 1.
     """
 
     lower_bound = 0.0
 
-    def __init__(
-        self,
-        near: EdgeSum,
-        mid: EdgeSum,
-        far: EdgeSum,
-        n_points: int,
-        n_far: int,
-        weights: tuple[float, float, float] = (1.0, 0.0, 1.0),
-    ) -> None:
-        self.sums, self.n_points, self._n_far, self.weights = (near, mid, far), n_points, n_far, weights
+    def __init__(self, sums: list[EdgeSum], n_points: int, n_far: int) -> None:
+        self.sums, self.n_points, self._n_far = sums, n_points, n_far
+        self.weights = (1.0, 0.0, 1.0)
 
     def at(self, iteration: int, Z: FloatArray) -> PairwiseControlled:
         """Return the loss with the weights of the iteration's phase."""
-        return PairwiseControlled(*self.sums, self.n_points, self._n_far, phase_weights(iteration))
+        return changed(self, weights=phase_weights(iteration))
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss at `Z` and its gradient."""
@@ -167,7 +160,7 @@ class PairwiseControlledCoupling(Coupling):
         far, n_far = self._further(near, n, rng)
         kinds = ((near, np.ones(near.n_edges), 10.0), (mid, n_mid, 1e4), (far, n_far, 1.0))
         sums = [_edge_sum(pairs, counts, c, problem.n_jobs) for pairs, counts, c in kinds]
-        return PairwiseControlled(sums[0], sums[1], sums[2], n, int(n_far.sum()))
+        return PairwiseControlled(sums, n, int(n_far.sum()))
 
     def latex(self, latent: GraphModel) -> str:
         """Return the loss of the last phase, by d̃ = 1 + d²."""

@@ -49,7 +49,7 @@ FAULTS = [
     Fault("PaCMAP: mid-near pairs to the nearest", "couplings/pacmap.py", "axis=1)[:, 1]", "axis=1)[:, 0]", "test_pacmap"),
     Fault("PaCMAP: near pairs repel as random ones", "couplings/pacmap.py", "free = near.find(rows, columns) < 0", "free = rows >= 0", "test_pacmap"),
     Fault("PaCMAP: least likely edges", "graphs.py", "np.lexsort((-values, support.rows))", "np.lexsort((values, support.rows))", "test_pacmap"),
-    Fault("PaCMAP: the last phase from the start", "couplings/pacmap.py", "self._n_far, phase_weights(iteration))", "self._n_far)", "test_pacmap"),
+    Fault("PaCMAP: the last phase from the start", "couplings/pacmap.py", "changed(self, weights=phase_weights(iteration))", "self", "test_pacmap"),
     Fault("PaCMAP: each pair twice", "couplings/pacmap.py", "0.5 * (directed + directed.T)", "directed + directed.T", "test_pacmap"),
     Fault("weights: copies an infinite kernel apart", "couplings/pair.py", "prior.normalized and (weights > 1.0).any()", "False", "test_weights"),
     Fault("stress: losses without a least value", "couplings/stress.py", "check_least_at_equal(self.loss, self.wanted)", "pass", "test_stress"),
