@@ -96,13 +96,9 @@ def refuse_weights(weights: FloatArray | None, owner: str) -> None:
 
 
 def nearest_copies(
-    support: Support,
-    sq_dist: FloatArray,
-    ends: FloatArray,
-    rows: FloatArray | None = None,
-    n_neighbors: int | None = None,
+    support: Support, sq_dist: FloatArray, ends: FloatArray, rows: FloatArray | None, n_neighbors: int | None
 ) -> tuple[Support, FloatArray, Copies]:
-    """Return the edges to the nearest `n_neighbors` copies (all by default), and how many copies each leads to.
+    """Return the edges to the nearest `n_neighbors` copies, or to all, and how many copies each leads to.
 
     `ends` are the weights of the points that edges lead to. `rows` are the weights of the points that edges start from,
     if they are the same points: a copy's nearest neighbours are then the other copies of its point. New points have

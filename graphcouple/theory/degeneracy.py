@@ -17,6 +17,7 @@ from graphcouple.kernels import Assumptions, Kernel
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import RandomGraph
+from graphcouple.laws.priors.random_graph import Rng
 from graphcouple.neighbors import as_points
 
 # Metrics that depend on x − y alone. Kernels of others, such as the cosine distance, are not shift-invariant.
@@ -136,7 +137,7 @@ def degeneracy_report(
     n_samples: int = 100,
     pairs: Sequence[tuple[int, int]] | None = None,
     y: Any = None,
-    rng: np.random.Generator | int | None = 0,
+    rng: Rng = 0,
 ) -> DegeneracyReport:
     """Report what a graph law leaves undetermined about the points' large-scale arrangement.
 

@@ -18,6 +18,8 @@ from scipy.sparse import csgraph
 from graphcouple._support.validation import check_embedding, check_integer, check_positive
 from graphcouple.graphs import FloatArray, GraphLike, IntArray, as_csr
 from graphcouple.kernels import Gaussian, Kernel
+from graphcouple.kernels.base import require_kernel
+from graphcouple.laws.priors.random_graph import Rng
 from graphcouple.theory.normalizers import QUADRATURE_DIMS, LogNormalizer, forest, gaussian, monte_carlo, quadrature
 
 # A Laplacian of 5,000 nodes takes 200 MB, and its spectrum O(n³) operations.
@@ -136,14 +138,6 @@ class PairwiseMRF:
     -0.5
     >>> mrf.log_normalizer(W, dim=1).method
     'gaussian'
-
-    Functions of the graph alone are both methods and functions of this module:
-
-    >>> mrf.laplacian(W).toarray().tolist()
-    [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-    >>> means, around = mrf.split(X, W)
-    >>> means.ravel().round(3).tolist(), around.ravel().round(3).tolist()
-    ([0.5, 0.5, 5.0], [-0.5, 0.5, 0.0])
     """
 
     kernel: Kernel
@@ -151,8 +145,7 @@ class PairwiseMRF:
     bandwidths: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be a graphcouple kernel, got {self.kernel!r}.")
+        require_kernel(self.kernel)
         if self.covariance is not None:
             sigma = np.array(self.covariance, dtype=np.float64)
             if not np.isfinite(sigma).all():
@@ -213,13 +206,7 @@ class PairwiseMRF:
         return share * float(edges.data @ self.kernel.log(sq_dist))
 
     def log_normalizer(
-        self,
-        W: GraphLike,
-        dim: int,
-        *,
-        method: str = "auto",
-        n_samples: int = 100_000,
-        rng: np.random.Generator | int | None = None,
+        self, W: GraphLike, dim: int, *, method: str = "auto", n_samples: int = 100_000, rng: Rng = None
     ) -> LogNormalizer:
         """Return log ∫ f(X, W) dX over the centred points (ker L)^⊥ ⊗ R^dim.
 
@@ -274,15 +261,9 @@ class PairwiseMRF:
         return normalizer._replace(value=normalizer.value + shift)
 
     def log_box_integral(
-        self,
-        W: GraphLike,
-        dim: int,
-        side: float,
-        *,
-        n_samples: int = 100_000,
-        rng: np.random.Generator | int | None = None,
+        self, W: GraphLike, dim: int, side: float, *, n_samples: int = 100_000, rng: Rng = None
     ) -> LogNormalizer:
-        """Return log ∫ f(X, W) dX over all X with every coordinate in [0, side].
+        """Return log ∫ f(X, W) dX over all X with every coordinate in [0, side], as a `LogNormalizer`.
 
         The integral grows like side^(Rp) with R components, so it diverges over the whole space for every kernel. It is
         estimated by Monte Carlo, with one node of each component uniform in the box and the others drawn around it.
@@ -296,10 +277,6 @@ class PairwiseMRF:
         n_samples : int, default=100000
         rng : numpy.random.Generator, int or None
 
-        Returns
-        -------
-        LogNormalizer
-
         Raises
         ------
         ValueError
@@ -312,9 +289,7 @@ class PairwiseMRF:
         check_integer("dim", dim, 1)
         return monte_carlo(self.kernel, graph, dim, n_samples, rng, box=box)
 
-    def sample_centred(
-        self, W: GraphLike, dim: int, rng: np.random.Generator | int | None = None, size: int | None = None
-    ) -> FloatArray:
+    def sample_centred(self, W: GraphLike, dim: int, rng: Rng = None, size: int | None = None) -> FloatArray:
         """Draw X_C given W from the Gaussian kernel's field: N(0, L⁺ ⊗ Σ).
 
         Parameters

@@ -80,7 +80,7 @@ def finite_epsilon_posterior(
     theta: Callable[[int], FloatArray] | None = None,
     log_field: Callable[[FloatArray], float] | None = None,
 ) -> EnumeratedPosterior:
-    """Return the exact posterior of the graph at a finite ε, by enumerating all graphs.
+    """Return the exact posterior of the graph at a finite ε, an `EnumeratedPosterior`, by enumerating all graphs.
 
     P^ε(W | X) ∝ exp(−ε/2 tr(Σ⁻¹ XᵀUΘUᵀX)) · h(W) Π_ij (π_ij k(x_i − x_j))^W_ij is the limit posterior times a factor
     of the component means, which tends to 1 as ε → 0 (graph-coupling paper, section 2.3 and proposition 1).
@@ -100,10 +100,6 @@ def finite_epsilon_posterior(
     log_field : callable, optional
         ``log_field(√ε UᵀX)`` is the logarithm of a factor of your own in place of the normal law, such as a law with
         heavy tails; Uᵀ X has shape (R, p). It must be continuous at 0.
-
-    Returns
-    -------
-    EnumeratedPosterior
 
     Raises
     ------
@@ -143,14 +139,13 @@ def finite_epsilon_posterior(
     with np.errstate(invalid="ignore"):
         log_mass = log_base + np.where(present, graphs * eta, 0.0).sum(axis=(1, 2))
     white = PairwiseMRF(model.kernel, covariance).whiten(points)
-    for g, W in enumerate(graphs):
-        if epsilon > 0:
-            indicators = component_indicators(W)
-            if log_field is not None:
-                log_mass[g] += log_field(np.sqrt(epsilon) * (indicators.T @ points))
-                continue
-            means = indicators.T @ white
-            precision = np.eye(len(means)) if theta is None else np.asarray(theta(len(means)))
-            log_mass[g] -= 0.5 * epsilon * float(np.trace(means.T @ precision @ means))
+    for g, W in enumerate(graphs if epsilon > 0 else ()):
+        indicators = component_indicators(W)
+        if log_field is not None:
+            log_mass[g] += log_field(np.sqrt(epsilon) * (indicators.T @ points))
+            continue
+        means = indicators.T @ white
+        precision = np.eye(len(means)) if theta is None else np.asarray(theta(len(means)))
+        log_mass[g] -= 0.5 * epsilon * float(np.trace(means.T @ precision @ means))
     mass = np.exp(log_mass - log_mass.max())
     return EnumeratedPosterior(graphs, mass / mass.sum())

@@ -19,6 +19,7 @@ from graphcouple._support.validation import check_integer, warn
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.kernels.measured import reach
+from graphcouple.laws.priors.random_graph import Rng
 
 # Logarithms: below e⁻⁶⁰ ≈ 1e-26 of its peak, an integrand adds nothing in double precision. Distances from e⁻⁴⁰ to e²⁵⁰
 # are scanned, so that kernels may fall slowly.
@@ -113,13 +114,10 @@ class _RadialLaw:
 
 def gaussian(graph: sp.csr_array, labels: IntArray, dim: int) -> float:
     """Return the closed form of the Gaussian kernel."""
-    n_components = int(labels.max()) + 1
-    free = graph.shape[0] - n_components
-    if graph.nnz == 2 * free:
-        # By the matrix-tree theorem; eigenvalues of weights of many magnitudes are lost to rounding.
-        log_det = float(np.log(sp.triu(graph).data).sum() + np.log(np.bincount(labels)).sum())
-    else:
-        log_det = _log_forests(graph.toarray()) + float(np.log(np.bincount(labels)).sum())
+    free = graph.shape[0] - int(labels.max()) - 1
+    # By the matrix-tree theorem; eigenvalues of weights of many magnitudes are lost to rounding.
+    log_forests = np.log(sp.triu(graph).data).sum() if graph.nnz == 2 * free else _log_forests(graph.toarray())
+    log_det = float(log_forests + np.log(np.bincount(labels)).sum())
     return 0.5 * dim * (free * math.log(2.0 * math.pi) - log_det)
 
 
@@ -191,12 +189,7 @@ def _is_bridge(graph: sp.csr_array, i: int, j: int) -> bool:
 
 
 def monte_carlo(
-    kernel: Kernel,
-    graph: sp.csr_array,
-    dim: int,
-    n_samples: int,
-    rng: np.random.Generator | int | None,
-    box: float | None = None,
+    kernel: Kernel, graph: sp.csr_array, dim: int, n_samples: int, rng: Rng, box: float | None = None
 ) -> LogNormalizer:
     """Estimate the integral over the centred points, or over the box [0, box]^(n p).
 

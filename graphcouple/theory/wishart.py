@@ -16,6 +16,7 @@ from scipy.special import multigammaln, psi
 from scipy.stats import wishart
 
 from graphcouple.graphs import FloatArray
+from graphcouple.laws.priors.random_graph import Rng
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,7 @@ class PrecisionPosterior:
         """Return the differential entropy, in nats."""
         return self.cross_entropy(self)
 
-    def sample(self, rng: np.random.Generator | int | None = None) -> FloatArray:
+    def sample(self, rng: Rng = None) -> FloatArray:
         """Draw a precision matrix (`scipy.stats.wishart`), of shape (n, n); raise if rounding spoils it."""
         drawn = wishart(self.posterior_dof, np.eye(self.n_nodes)).rvs(random_state=np.random.default_rng(rng))
         # A scale of numbers of many magnitudes has no Cholesky decomposition in double precision.
