@@ -28,13 +28,11 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import NewEdges
 from graphcouple.laws.priors.base import at_zero, with_copies
+from graphcouple.laws.priors.log_domain import UNDERFLOW
 from graphcouple.summation import Field, KernelValue, LogOnePlusKernel, RadialFunction, Summation
 
 # Points whose edges are summed at once: with 90 edges of two coordinates, 6 MB for each array.
 _ROWS_AT_ONCE = 4096
-
-# A potential below this, or below the resolution of its sum, is computed again in logarithms.
-_UNDERFLOW = 1e-280
 
 
 class DrawnEdges(NamedTuple):
@@ -219,7 +217,7 @@ class NormalizedMap(AdditiveMap):
 
     def _repel(self, at: Any, mass: FloatArray, places: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         potential, gradient = (part[0] for part in at)
-        underflow = potential <= max(_UNDERFLOW, self.field.resolution)
+        underflow = potential <= max(UNDERFLOW, self.field.resolution)
         safe = np.where(underflow, 1.0, potential)
         logs, slopes = np.log(safe), gradient / safe[:, None]
         for i in np.flatnonzero(underflow):

@@ -15,10 +15,10 @@ from graphcouple._support.validation import changed, warn
 from graphcouple.graphs import FloatArray, Support, cached_if_few
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, register
-from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, mean_forces, row_log_sums
+from graphcouple.laws.priors.log_domain import UNDERFLOW, mean_forces, row_log_sums
 from graphcouple.laws.priors.posterior import GraphPosterior, sum_x_log_x
 from graphcouple.laws.priors.unit_out_degree import UnitOutDegreePosterior
-from graphcouple.summation import KernelValue, Summation
+from graphcouple.summation import Exact, KernelValue, Summation
 from graphcouple.summation.directions import mean_of_directions
 
 BALANCED = "one edge into every node on average"
@@ -220,7 +220,7 @@ class DoublyStochastic(GraphPrior):
         balanced = self._balanced(kernel, Z, summation, tolerance, _MOST_STEPS, with_gradient)
         if balanced is None and summation.resolution > 0:
             # All points are far apart, as in a start that is too large: an upper bound makes descent turn back.
-            balanced = self._balanced(kernel, Z, exact_like(summation), _ROUGHLY, _FEW_STEPS, with_gradient)
+            balanced = self._balanced(kernel, Z, Exact(summation.n_jobs), _ROUGHLY, _FEW_STEPS, with_gradient)
         return balanced or _in_logs(kernel, Z.astype(np.float64, copy=False), with_gradient)
 
     # A trial step may take the embedding to where factors overflow; its infinite value is then refused.

@@ -22,9 +22,9 @@ from graphcouple.laws.priors.base import (
     register,
     with_copies,
 )
-from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, mean_forces, row_log_sums
+from graphcouple.laws.priors.log_domain import UNDERFLOW, mean_forces, row_log_sums
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
-from graphcouple.summation import KernelValue, Summation
+from graphcouple.summation import Exact, KernelValue, Summation
 
 # Four nodes have 1,365 graphs, five have 42,504.
 _MOST_ENUMERATED = 4
@@ -87,8 +87,7 @@ class FixedEdgesPosterior(GraphPosterior):
 
     def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         edges = draw_by_inversion(self._cumulative, self._cumulative[-1] * rng.random(self.n_nodes))
-        at, counts = np.unique(edges, return_counts=True)
-        return at, counts
+        return np.unique(edges, return_counts=True)
 
     def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
         if counts.sum() != self.n_nodes:
@@ -162,7 +161,7 @@ class FixedEdges(GraphPrior):
             total, n = float(weights @ with_copies(potential, radial, weights)), float(weights.sum())
         if summation.resolution > 0 and not total >= n * summation.resolution:
             outputs = {"with_value": with_value, "with_gradient": with_gradient}
-            return self.log_partition_and_grad(kernel, Z, exact_like(summation), weights=weights, **outputs)
+            return self.log_partition_and_grad(kernel, Z, Exact(summation.n_jobs), weights=weights, **outputs)
         if total < UNDERFLOW:
             return self._in_the_log(kernel, Z.astype(np.float64, copy=False), weights, with_gradient)
         value = n * float(np.log(total))

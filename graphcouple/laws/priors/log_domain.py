@@ -15,18 +15,12 @@ from scipy.special import logsumexp
 
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
-from graphcouple.summation import Exact, Summation
 
 UNDERFLOW = 1e-280
 """Potentials below this have lost digits in double precision, and are computed in logarithms."""
 
 # Pairs at once: 32 MB.
 _BLOCK_ENTRIES = 2**22
-
-
-def exact_like(summation: Summation) -> Exact:
-    """Return exact sums with the same threads, for potentials below a summation's error."""
-    return Exact(summation.n_jobs)
 
 
 def isolated_terms(

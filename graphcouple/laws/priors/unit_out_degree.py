@@ -22,9 +22,9 @@ from graphcouple.laws.priors.base import (
     register,
     with_copies,
 )
-from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, isolated_terms
+from graphcouple.laws.priors.log_domain import UNDERFLOW, isolated_terms
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_in_rows, sum_x_log_x
-from graphcouple.summation import KernelValue, Summation
+from graphcouple.summation import Exact, KernelValue, Summation
 
 # Four nodes have 3⁴ = 81 graphs, five have 1,024.
 _MOST_ENUMERATED = 4
@@ -167,7 +167,7 @@ class UnitOutDegree(GraphPrior):
             return value, total if weights is None else w[:, None] * total
         if summation.resolution > 0 and np.count_nonzero(underflows) > _MOST_UNDERFLOWING * underflows.size:
             outputs = {"with_value": with_value, "with_gradient": with_gradient}
-            return self.log_partition_and_grad(kernel, Z, exact_like(summation), weights=weights, **outputs)
+            return self.log_partition_and_grad(kernel, Z, Exact(summation.n_jobs), weights=weights, **outputs)
         # Points far from all others get an exact sum each; there are usually few of them.
         isolated, regular = np.flatnonzero(underflows), ~underflows
         points = Z.astype(np.float64, copy=False)
