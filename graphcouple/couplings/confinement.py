@@ -155,9 +155,5 @@ class Confinement(Objective):
 
     def _blocks(self, step: Callable[[slice], Any]) -> list[Any]:
         """Return what `step` returns for each block of points; solvers report a loss that overflows."""
-
-        def quiet(rows: slice) -> Any:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return step(rows)
-
+        quiet = np.errstate(over="ignore", invalid="ignore")(step)
         return over_blocks(self.n_points, POINTS_OF_BLOCK, self.n_jobs, quiet)

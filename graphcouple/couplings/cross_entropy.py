@@ -103,7 +103,7 @@ class CrossEntropy(PairCoupling):
         self.crowd = crowd_of(posterior.support, means, normalized=prior.normalized, own=own, weights=weights)
         most_energy = 0.0 if exaggeration == 1.0 else at_zero(radial) * float(means.sum())
         edges = self.summation.edge_sum(posterior.support, means, radial, n_jobs, posterior.unordered, overwrite=True)
-        among_copies = 0.0 if weights is None else self._share * float(posterior.own_means.sum()) * at_zero(radial)
+        among_copies = 0.0 if weights is None else own * at_zero(radial)
         self.energy = self.strength = EdgeEnergy(edges, n, log_prior_energy + among_copies)
         # All points in one place, which only exaggeration needs.
         self._most_energy = most_energy + self.energy.constant
@@ -136,7 +136,7 @@ class CrossEntropy(PairCoupling):
     @property
     def has_kl_divergence(self) -> bool:  # type: ignore[override]
         """Whether both graphs have n edges (pairs D–D, D–E, E–E), so means divided by n are probabilities."""
-        return N_EDGES in self.posterior.constraints and self.latent.prior.fixed_edge_count
+        return N_EDGES in self.posterior.constraints & self.latent.prior.constraints
 
     def kl_divergence(self, Z: FloatArray) -> float:
         """Return KL(M_X/n ‖ M_Z/n), in nats, on the scale t-SNE users know.

@@ -140,16 +140,15 @@ class LeaveOneOut(Bandwidth):
         evidence = _Likelihoods(rows, dim)
         scale, effective, (low, high) = evidence.shared_scale()
         if high > _FLAT * low:
-            message = (
-                f"scales from {low:.3g} to {high:.3g} are as likely as {scale:.3g}; other rows may favour another."
+            warn(
+                f"scales from {low:.3g} to {high:.3g} are as likely as {scale:.3g}; other rows may favour another. "
+                "Set a ConstantBandwidth or a Perplexity if it matters."
             )
-            remedy = "Set a ConstantBandwidth or a Perplexity if it matters."
-            warn(f"{message} {remedy}")
         if effective > 0.5 * evidence.n_points >= _FEW:
-            message = (
-                f"the likeliest scale, {scale:.3g}, makes neighbors of {effective:.0f} of {evidence.n_points} points"
+            warn(
+                f"the likeliest scale, {scale:.3g}, makes neighbors of {effective:.0f} of {evidence.n_points} points: "
+                f"they have no structure of {dim:.3g} dimensions."
             )
-            warn(f"{message}: they have no structure of {dim:.3g} dimensions.")
         elif n_stored is not None and effective > 0.5 * n_stored:
             warn(
                 f"the scale of largest likelihood, {scale:.3g}, has {effective:.0f} effective neighbors, and rows keep "

@@ -74,10 +74,8 @@ class LocalConnectivity(Bandwidth):
         from graphcouple._numba.calibration import connectivity_rows
 
         n, (indptr, sq_dist, counts) = rows.support.n_nodes, rows.counted()
-        totals: FloatArray = np.diff(indptr).astype(np.float64)
-        weights: FloatArray = np.ones(n)
-        if rows.copies is not None and counts is not None:
-            totals, weights = np.add.reduceat(counts, indptr[:-1]), rows.copies.weights
+        totals = np.diff(indptr).astype(np.float64) if counts is None else np.add.reduceat(counts, indptr[:-1])
+        weights = np.ones(n) if rows.copies is None else rows.copies.weights
         shift, scale, sums = np.empty(n), np.empty(n), np.empty(n)
         target, connectivity = float(np.log2(self.n_neighbors)), float(self.local_connectivity)
         equation = (rows.kernel.membership, target, connectivity)

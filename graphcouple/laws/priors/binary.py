@@ -52,13 +52,13 @@ class BinaryPosterior(GraphPosterior):
         return self._share * float((np.log1p(np.exp(-size)) + size * expit(-size)).sum(dtype=np.float64))
 
     def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        if not self.unordered:
+        if self.unordered:
+            upper = np.flatnonzero(self.support.rows < self.support.indices)
+            edges = upper[rng.random(upper.size) < self.edge_means[upper]]
+            reverses = self.support.find(self.support.indices[edges], self.support.rows[edges])
+            at = np.sort(np.concatenate([edges, reverses]))
+        else:
             at = np.flatnonzero(rng.random(self.n_edges) < self.edge_means)
-            return at, np.ones(at.size, dtype=np.int32)
-        upper = np.flatnonzero(self.support.rows < self.support.indices)
-        edges = upper[rng.random(upper.size) < self.edge_means[upper]]
-        reverses = self.support.find(self.support.indices[edges], self.support.rows[edges])
-        at = np.sort(np.concatenate([edges, reverses]))
         return at, np.ones(at.size, dtype=np.int32)
 
     def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
@@ -164,10 +164,9 @@ class Binary(GraphPrior):
                 f"graph has an edge of weight {weights.max():.4g}, but under prior B weights are probabilities; "
                 "divide them by the largest."
             )
-        posterior = BinaryPosterior(support, np.minimum(logit(weights), _SURE))
         reverses = support.find(support.indices, support.rows)
         symmetric = bool((reverses >= 0).all() and np.allclose(weights, weights[reverses], rtol=1e-12))
-        return BinaryPosterior(support, posterior.natural_parameters, unordered=True) if symmetric else posterior
+        return BinaryPosterior(support, np.minimum(logit(weights), _SURE), unordered=symmetric)
 
     @classmethod
     def enumerate(cls, n_nodes: int) -> tuple[IntArray, FloatArray]:
