@@ -225,15 +225,15 @@ def degeneracy_report(
 def _check_pairs(pairs: Any, n_nodes: int) -> IntArray:
     """Return pairs of points as an array of shape (n_pairs, 2)."""
     endpoints = np.asarray([] if pairs is None else pairs)
-    if endpoints.size and endpoints.dtype.kind not in "iu":
+    if not endpoints.size:
+        return np.empty((0, 2), dtype=np.int64)
+    if endpoints.dtype.kind not in "iu":
         raise ValueError(f"pairs must hold row numbers, got {pairs!r}.")
-    endpoints = endpoints.astype(np.int64)
-    endpoints = endpoints.reshape(-1, 2) if not endpoints.size else endpoints
     if endpoints.ndim != 2 or endpoints.shape[1] != 2:
         raise ValueError(f"pairs must hold two points each, got an array of shape {endpoints.shape}.")
-    if endpoints.size and (endpoints.min() < 0 or endpoints.max() >= n_nodes):
+    if endpoints.min() < 0 or endpoints.max() >= n_nodes:
         raise ValueError(f"pairs must name points 0 to {n_nodes - 1}, got {endpoints.min()} to {endpoints.max()}.")
-    return endpoints
+    return endpoints.astype(np.int64)
 
 
 def _class_co_membership(labels: IntArray, codes: IntArray, n_classes: int) -> FloatArray:

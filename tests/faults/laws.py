@@ -196,7 +196,7 @@ FAULTS = [
           "test_normalizers"),
     Fault("theory: loops count with bandwidths", "theory/field.py", "_undirected(W) if self.bandwidths is None else _directed(W)",
           '_undirected(W) if self.bandwidths is None else as_csr(W, "W").astype(np.float64)', "test_normalizers"),
-    Fault("theory: pairs are rounded to rows", "theory/degeneracy.py", 'endpoints.size and endpoints.dtype.kind not in "iu"', "False",
+    Fault("theory: pairs are rounded to rows", "theory/degeneracy.py", 'endpoints.dtype.kind not in "iu"', "False",
           "test_components"),
     Fault("mixture: neighbours of one metric for all", "laws/mixture.py", "if neighbors is not None and len(metrics) > 1:",
           "if False:", "test_mixtures"),
