@@ -235,8 +235,8 @@ def _word(field: Any) -> Word:
 
 
 def documented(template: str, fields: tuple[Any, ...], words: dict[str, Word]) -> str:
-    """Return the docstring with {parameters} and {attributes} filled in."""
-    entries = []
+    """Return the docstring with its sections {parameters} and {attributes} filled in."""
+    entries = ["Parameters\n----------"]
     # Parameters that define the method come first, run options last.
     for field in sorted(fields, key=lambda field: field.name in RUN_OPTIONS):
         kind, doc, _ = words[field.name]
@@ -253,6 +253,8 @@ def _shown(default: Any) -> str:
 
 
 _ATTRIBUTES = """
+Attributes
+----------
 embedding_ : ndarray of shape (n_samples, n_components)
 posterior_ : RandomGraph
     The law of the input's graph.

@@ -42,8 +42,6 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
     where R_k pairs rows of data set k with rows of the next one. Each map has its own law, so data sets may differ in
     their columns. Starts are aligned by rotation, and by scale unless all related rows are in one place.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

@@ -36,8 +36,6 @@ class AttractionRepulsionPCA(ByKernel):
     goes to the minimum along its line. It is slower than a decomposition; its use is to see PCA among the methods of
     attraction and repulsion.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

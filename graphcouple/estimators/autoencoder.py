@@ -29,8 +29,6 @@ class LinearAutoencoder(EmbeddingEstimator):
     The minimum is known: with X = U Σ Vᵀ, D = Eᵀ = (I − α Σ⁻²)_+^½ Vᵀ of the leading directions. So the codes X E span
     PCA's subspace, and without a penalty are principal components. Training by gradients would only approach it.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes
@@ -106,8 +104,6 @@ class Autoencoder(EmbeddingEstimator):
     variance. Weights start from regressions of f to principal components and of g to the points, and all descend
     together, by L-BFGS on all points.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

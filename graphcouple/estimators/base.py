@@ -44,8 +44,6 @@ class CouplingEstimator(PlacesNewPoints):
 
     A subclass declares its parameters and translates them into a `sentence`; this class does the rest.
 
-    Parameters
-    ----------
     {parameters}
     """
 

@@ -55,12 +55,8 @@ class LargeVis(SampledRepulsion, PerplexityPreset):
     The latent kernel is ``Odds(Student())`` = 1/d², and repelling points are drawn ∝ degree^¾, as in the original. By
     default the expected loss is minimised, without sampling; see `EffectiveCrossEntropy`.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References
@@ -96,12 +92,8 @@ class NegTSNE(SampledRepulsion, PerplexityPreset):
     is `negative_sample_rate` and Z the sum of t-SNE's kernel over all pairs i < j. In the paper's terms the fixed
     normaliser is Z̄ = n²/(2mπ).
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References
@@ -134,12 +126,8 @@ class NCTSNE(PerplexityPreset):
     The edge prior estimates the normaliser of t-SNE's kernel. The more negative samples, the closer the map is to
     t-SNE's; with few, small separate clusters become dots.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References
@@ -178,12 +166,8 @@ class UMAP(SampledRepulsion):
     random, which gives repulsion far less weight than its stated cross-entropy does. By default this class minimises
     the expected loss of umap-learn without sampling; see `EffectiveCrossEntropy`.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References

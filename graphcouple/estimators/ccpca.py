@@ -33,8 +33,6 @@ class CCPCA(DescribesLaw):
     points are averaged over the graphs, and PCA of the averages is the embedding. It keeps the positions of the
     components, which neighbour embeddings lose.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

@@ -28,12 +28,8 @@ class LaptSNE(TSNE):
     Laplacian of the embedding's Student kernel matrix. It is t-SNE with the term `SpectralContraction`, which any other
     estimator takes as well.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
     n_clusters_ : int
         The number of eigenvalues in the term.

@@ -26,12 +26,8 @@ class COSNE(PerplexityPreset):
     areas of this space; `disc_` holds the same places in Poincaré's disc of radius 1. Sums over all pairs are exact,
     for at most 30,000 points. New points are placed by ``transform_method="mlp"`` only.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
     disc_ : ndarray of shape (n_samples, n_components)
         The places in Poincaré's disc.

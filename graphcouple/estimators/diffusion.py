@@ -38,8 +38,6 @@ class DiffusionMaps(LawEigenmaps):
     1 − λ hold nearly all of this distance, unless walks alternate between two sides of the graph. Edges from a point to
     itself do not count.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

@@ -39,12 +39,8 @@ class DistR(WithTerm):
     raises the loss. Under priors B, D and E it is concave in each point's row of the transport plan, so plans that
     split points are not needed.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
     estimator_ : GraphCoupling
         The plain method, at the map with shared places.

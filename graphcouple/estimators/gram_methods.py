@@ -178,8 +178,6 @@ class ClassicalMDS(GramEstimator):
     For Euclidean distances it is PCA, computed without a matrix of pairs. Other distances may have no Euclidean
     embedding at all: negative eigenvalues show this, and are left out.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes
@@ -235,8 +233,6 @@ class KernelPCA(ByKernel, GramEstimator):
 
     The kernel −½ d² gives classical scaling, and with geodesic distances Isomap; see `GramMatrix.of_distances`.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

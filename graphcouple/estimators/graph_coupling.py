@@ -18,12 +18,8 @@ class GraphCoupling(CouplingEstimator):
     Every named method is this estimator with certain parts; see ``TSNE().sentence``. Feasible pairs of priors (input,
     embedding) are B–B, D–B, D–D, D–E, E–E, and S with each.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     See Also

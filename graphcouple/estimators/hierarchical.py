@@ -29,12 +29,8 @@ class HierarchicalCoupling(WithTerm):
     over `n_graphs` graphs; optimizers that do not compare gradients of different iterations, such as `MomentumGains`,
     draw a fresh one for each iteration. This is a preset of the term `ComponentMeans`, which any estimator accepts.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
     estimator_ : estimator
         The fitted plain method, including the term.
@@ -100,12 +96,8 @@ class TwoScaleCoupling(WithTerm):
     points, (10,000 n)^½ replaces n. It takes up to 1.8 times as long as the plain method. This is a preset of the term
     `LargeScale`, which any estimator accepts.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
     estimator_ : estimator
         The fitted plain method, including the term.
@@ -151,12 +143,8 @@ class DensMAP(WithTerm):
 
     This is a preset of the term `Density`, which any estimator accepts. ``DensMAP(TSNE())`` is den-SNE.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
     estimator_ : estimator
         The fitted plain method, including the term.

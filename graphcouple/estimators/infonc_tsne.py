@@ -24,12 +24,8 @@ class InfoNCTSNE(CouplingEstimator):
     each of the steps, by Adam at a falling rate. `loss_` is the mean loss over draws that stay the same. New points are
     placed by the law of many drawn points, prior D.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References

@@ -27,8 +27,6 @@ class Isomap(EmbeddingEstimator):
     It is kernel PCA of that kernel, and classical scaling of D. If the graph is disconnected, there are no paths
     between components: each is embedded by itself, and lies around the place of its mean.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

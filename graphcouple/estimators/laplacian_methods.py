@@ -177,8 +177,6 @@ class LaplacianEigenmaps(LawEigenmaps):
     With a Gaussian latent kernel, that sum is the attraction of every coupling of graphs, twice −E[log k]. So eigenmaps
     are the coupling with a constraint in place of the repulsion. ``init="spectral"`` starts from them.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

@@ -22,8 +22,6 @@ class LocallyLinearEmbedding(LaplacianEstimator):
     The weights W reconstruct each point from its neighbours. The sum is Tr(Zᵀ M Z) with M = (I − W)ᵀ(I − W), a graph's
     Laplacian with some negative weights.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

@@ -32,12 +32,8 @@ class PairwiseMatching(Preset):
     are divided by each row's sum, and S is applied to w too. Every choice is a law of the library, and the method a
     `GraphCoupling`; see ``sentence``.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References
@@ -112,12 +108,8 @@ class TwoKernelPCA(Preset):
     K_X holds UMAP's edge probabilities, K_Y the values 1/(1 + a d^2b). All pairs count alike, unlike in UMAP, so
     clusters are not as far apart.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References
@@ -161,12 +153,8 @@ class TwoKernelLLE(TwoKernelPCA):
     W reconstructs each point from its neighbours, as in LLE. A pair attracts by w_ij + w_ji and repels by [WᵀW]_ij +
     1/n: nearly UMAP's forces.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References

@@ -49,8 +49,6 @@ class MetricMDS(EmbeddingEstimator):
     The embedding's distances match the distances of X. It is pairwise matching of distances instead of edges, minimised
     by L-BFGS from classical scaling. Losses other than the square can be chosen.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

@@ -41,12 +41,8 @@ class PaCMAP(CouplingEstimator):
     the loss is a sum over fixed pairs, whose weights change at iterations 100 and 200. `loss_` is the last phase's.
     New points need ``transform_method="mlp"``.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References
@@ -111,12 +107,8 @@ class LocalMAP(PaCMAP):
     Clusters that touch on PaCMAP's map come apart. `loss_` is the last phase's, for one draw of nearby points. New
     points need ``transform_method="mlp"``.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References

@@ -25,12 +25,8 @@ class ParametricCoupling(WithTerm):
     decay of the weights and the bound on the size of the map, which `loss_` leaves out. `start_losses_` are of the
     plain map.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
     estimator_ : GraphCoupling
         The fitted method.

@@ -39,8 +39,6 @@ class PHATE(LawEigenmaps):
     likely path. Walks between these cells replace walks between points, and a point lies at the mean of the landmarks
     in whose cells its neighbours are. Each component of a disconnected graph is embedded by itself.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

@@ -26,8 +26,6 @@ class PrecisionCoupling(EmbeddingEstimator):
     γ = (ν_Z + q)/(ν_X + p). It is the closed-form minimiser of the coupling (see `PrecisionCrossEntropy`). If γ < 1,
     components with d_i ≤ 1/γ − 1 are dropped. It is computed from a truncated SVD, with no n×n matrix.
 
-    Parameters
-    ----------
     {parameters}
 
     Attributes

@@ -31,8 +31,6 @@ class RunOptions:
 
     Estimators take them together, as ``TSNE(run=options)``, or one by one, as ``TSNE(n_starts=3)``.
 
-    Parameters
-    ----------
     {parameters}
 
     Examples

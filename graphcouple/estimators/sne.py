@@ -18,12 +18,8 @@ class SNE(PerplexityPreset):
     Each row of the embedding's law is normalised separately, so repulsion is local to each
     point: S_i = Σ_j k(d²_ij). `kl_divergence_` is the mean divergence of the rows.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References
@@ -49,12 +45,8 @@ class SymmetricSNE(PerplexityPreset):
     The embedding's law is normalised over all pairs at once. With a Student latent
     kernel instead of the Gaussian it is t-SNE. `kl_divergence_` compares joint probabilities.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References
@@ -82,12 +74,8 @@ class TSNE(PerplexityPreset):
     scikit-learn reports it, and without exaggeration. Other programs always restrict the input's graph to a few
     neighbours; this one uses every pair of up to 2,000 points.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References
@@ -125,12 +113,8 @@ class SNEkhorn(PerplexityPreset):
     the loss balances the embedding's law by about eight sums over all pairs, so a fit takes several times as long as
     t-SNE's.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References

@@ -28,12 +28,8 @@ class TriMap(CouplingEstimator):
     nearest neighbours than t-SNE. A far outlier of the start stays far, and clusters that are very far
     apart become specks. New points need ``transform_method="mlp"``.
 
-    Parameters
-    ----------
     {parameters}
 
-    Attributes
-    ----------
     {attributes}
 
     References
