@@ -117,16 +117,8 @@ class Stopping:
 class Monitor:
     """Monitors a run: finiteness, the history, the best embedding, the callback and the convergence tests.
 
-    Parameters
-    ----------
-    objective : Objective
-        The objective to minimise.
-    max_iter : int
-        `solve` may raise it up to `most`, which is the same at first.
-    check_every : int, default=20
-        Iterations between checks, unless `stopping` sets it.
-    aside : Objective, optional
-        The part of the objective that reported losses leave out.
+    `solve` may raise `max_iter` up to `most`, which is the same at first. `check_every` is the number of iterations
+    between checks, unless `stopping` sets it. Reported losses leave out the part `aside` of the objective.
     """
 
     def __init__(

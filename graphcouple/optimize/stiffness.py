@@ -38,15 +38,8 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[..., FloatA
     that no product moves them. A hyperbolic map has the inverse of its metric instead, so that steps are equally long
     in every direction (natural gradient): a tree then takes 400 steps, not 3,800.
 
-    Parameters
-    ----------
-    n_dims : int
-        The dimension of the embedding.
-
-    Returns
-    -------
-    function of an array of shape (n_points, n_components) or several side by side, and of the embedding `Z`; or None
-        None on a line, for more than 2,000 points, or if the objective has no edges or too many equally strong edges.
+    The product is a function of an array of shape (n_points, n_dims) or several side by side, and of the embedding. It
+    is None on a line, for more than 2,000 points, or if the objective has no edges or too many equally strong edges.
     """
     if objective.attracting is None:
         return None

@@ -108,16 +108,7 @@ def resized(
     """Return the better of a run and a second run from a far better size, with `far_off` of the returned solution.
 
     Where points are too near or too far for kernels to vary, descent moves little. If the second run fails, the first
-    one's result is kept.
-
-    Parameters
-    ----------
-    solution, monitor : Solution, Monitor
-        Where the run ended.
-    attempt : callable or None
-        None for no further run.
-    raises : bool
-        Whether Ctrl-C raises `KeyboardInterrupt`.
+    one's result is kept. Without an `attempt` there is no second run; `raises` says whether Ctrl-C raises.
     """
     factor = 1.0
     try:

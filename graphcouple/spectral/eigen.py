@@ -38,6 +38,9 @@ _LONG, _BRIEFLY, _STRICT, _FAR_FROM_0 = 20, 8, 1e-6, 1e-5
 # After Lanczos iteration failed, wider graphs are factorised too: 4,000² entries are 128 MB.
 _STILL_FACTORISED = 4000
 
+# Residual of the largest eigenvectors, relative to their eigenvalues.
+_RESIDUAL = 1e-10
+
 # Lanczos vectors in addition to twice the number of eigenvectors, and number of restarts.
 _BASIS, _RESTARTS = 30, 300
 
@@ -50,13 +53,9 @@ _SHIFT = 1e-11
 
 
 class Eigenpairs(NamedTuple):
-    """Some eigenvalues of a symmetric matrix and their vectors.
+    """Some eigenvalues of a symmetric matrix, of shape (k,), and their vectors, of shape (n, k).
 
-    Attributes
-    ----------
-    values : ndarray of shape (k,)
-    vectors : ndarray of shape (n, k)
-        Orthonormal columns, each with its largest entry positive.
+    The vectors are orthonormal columns, each with its largest entry positive.
     """
 
     values: FloatArray
@@ -69,52 +68,24 @@ def fixed_signs(vectors: FloatArray) -> FloatArray:
     return vectors * np.where(vectors[at, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
 
 
-def largest(times: Callable[[FloatArray], FloatArray], n: int, k: int, tol: float = 1e-10) -> Eigenpairs:
-    """Return the k largest eigenvalues of a symmetric matrix, in descending order.
+def largest(times: Callable[[FloatArray], FloatArray], n: int, k: int) -> Eigenpairs:
+    """Return the k largest eigenvalues of a symmetric matrix of n rows, in descending order.
 
-    Parameters
-    ----------
-    times : callable
-        Returns the matrix times an array of shape (n,) or (n, m).
-    n, k : int
-        k is at most n.
-    tol : float
-        Residual, relative to the eigenvalue.
-
-    Warns
-    -----
-    ConvergenceWarning
-        When the residuals have not fallen to `tol`.
+    `times` returns the matrix times an array of shape (n,) or (n, m). Residuals that stay large give
+    a `ConvergenceWarning`.
     """
     if n <= DENSE or 4 * k > n:
         values, vectors = np.linalg.eigh(times(np.eye(n)))
         return Eigenpairs(values[: -k - 1 : -1], fixed_signs(vectors[:, : -k - 1 : -1]))
-    values, vectors = _largest_by_lanczos(times, n, k, tol)
+    values, vectors = _largest_by_lanczos(times, n, k, _RESIDUAL)
     return Eigenpairs(values, fixed_signs(vectors))
 
 
 def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10) -> Eigenpairs:
-    """Return the k smallest eigenvalues of a sparse positive semidefinite matrix, except a known eigenvalue 0.
+    """Return the k smallest eigenvalues of a `GraphLaplacian`, in ascending order, except a known eigenvalue 0.
 
-    Parameters
-    ----------
-    operator : GraphLaplacian
-    k : int
-        Below n.
-    null_vector : ndarray of shape (n,)
-        A unit vector with eigenvalue 0; the other eigenvectors are orthogonal to it.
-    tol : float
-        Residual, relative to the operator's `bound`.
-
-    Returns
-    -------
-    Eigenpairs
-        In ascending order.
-
-    Warns
-    -----
-    ConvergenceWarning
-        When the residuals have not fallen to `tol`.
+    The unit vector `null_vector` has the eigenvalue 0, and the other eigenvectors are orthogonal to it. Residuals above
+    `tol` times the operator's `bound` give a `ConvergenceWarning`.
     """
     n, bound = null_vector.size, operator.bound
     if n <= DENSE or 4 * k > n:
@@ -245,21 +216,11 @@ _ROUNDING = 1e-15
 
 
 def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options: Any) -> tuple[FloatArray, FloatArray]:
-    """Return the k largest eigenvalues of a symmetric matrix, and their vectors, from a start.
+    """Return the k largest eigenvalues of a symmetric matrix or operator, and their vectors, by `scipy`'s `eigsh`.
 
-    If the start spans too small a space, as when many eigenvalues coincide, ARPACK continues from random vectors, which
-    are the same in every call.
-
-    Parameters
-    ----------
-    matrix : array, sparse matrix or LinearOperator
-    k : int
-        Below the number of rows.
-    start : ndarray of shape (n,)
-    tol : float, default=0.0
-        Residual of the eigenvectors, relative to their eigenvalues; at least rounding error.
-    **options : any
-        Other arguments of `scipy.sparse.linalg.eigsh`.
+    `tol` is the residual of the eigenvectors, relative to their eigenvalues; it is at least rounding error. If the
+    start spans too small a space, as when many eigenvalues coincide, ARPACK continues from random vectors, which are
+    the same in every call.
     """
     from scipy.sparse.linalg import eigsh
 

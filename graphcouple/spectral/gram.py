@@ -159,18 +159,7 @@ class GramMatrix:
         return float(np.sqrt(max(left, 0.0) / (total or 1.0)))
 
     def placement(self, n_components: int) -> Placement:
-        """Return the points' places Z = V Λ^½, from the largest eigenvalues.
-
-        Parameters
-        ----------
-        n_components : int
-            q, at most n.
-
-        Warns
-        -----
-        ConvergenceWarning
-            When the eigenvectors have not converged.
-        """
+        """Return the points' places Z = V Λ^½, from the largest eigenvalues; see `largest` for the warning."""
         width = self.n_points if self.factor is None else self.factor.shape[1]
         with one_blas_thread(self.n_points * width):
             values, vectors, negligible = self._leading(n_components)

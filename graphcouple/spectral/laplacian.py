@@ -141,21 +141,10 @@ class GraphLaplacian:
         return float((V * self.times(V)).sum())
 
     def embedding(self, n_components: int, tol: float = 1e-10) -> tuple[FloatArray, FloatArray]:
-        """Return the smallest eigenvalues above the first, and coordinates of mean 0 and unit covariance.
+        """Return the smallest eigenvalues above the first, and coordinates of shape (n, n_components).
 
-        Means and covariances weigh each node by `mass`. The graph must be connected.
-
-        Parameters
-        ----------
-        n_components : int
-            Below n.
-        tol : float, default=1e-10
-            Residual of the eigenvectors, relative to `bound`.
-
-        Returns
-        -------
-        eigenvalues : ndarray of shape (n_components,)
-        Z : ndarray of shape (n, n_components)
+        The coordinates have mean 0 and unit covariance, with each node weighed by `mass`. The graph must be connected.
+        `tol` is the residual of the eigenvectors, relative to `bound`.
         """
         if not 1 <= n_components < self.n_nodes:
             raise ValueError(f"n_components={n_components} must be below the number of nodes, {self.n_nodes}.")
@@ -166,13 +155,7 @@ class GraphLaplacian:
 
 
 class ReconstructionLaplacian(GraphLaplacian):
-    """M = (I − W)ᵀ (I − W), the Laplacian of the weights W + Wᵀ − Wᵀ W, which can be negative.
-
-    Parameters
-    ----------
-    weights : sparse matrix of shape (n, n)
-        W, whose rows sum to 1.
-    """
+    """M = (I − W)ᵀ (I − W) for sparse W whose rows sum to 1: the Laplacian of W + Wᵀ − Wᵀ W, which can be negative."""
 
     squared = True
 
@@ -246,24 +229,10 @@ def normalized_similarity(affinity: Any) -> sp.csr_array:
 
 
 def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
-    """Return the smallest eigenvalues of the normalised Laplacian I − D^{-½} A D^{-½} of a graph.
+    """Return the smallest eigenvalues of the normalised Laplacian I − D^{-½} A D^{-½} of a graph, in ascending order.
 
-    Parameters
-    ----------
-    affinity : array or sparse matrix of shape (n, n)
-        A: symmetric, weights of at least 0; the diagonal is ignored, as by `GraphLaplacian`.
-    n_eigenvalues : int
-        At most n.
-
-    Returns
-    -------
-    ndarray of shape (n_eigenvalues,)
-        In ascending order; each component of the graph, and so a node without edges, has one eigenvalue 0.
-
-    Raises
-    ------
-    ValueError
-        When the weights are not square, not symmetric, negative or not finite, or `n_eigenvalues` is out of range.
+    `GraphLaplacian` says which matrices A it takes. Each component of the graph, and so a node without edges, has one
+    eigenvalue 0.
 
     Examples
     --------

@@ -15,10 +15,7 @@ _NEGLIGIBLE = 1e-12
 def nystroem(columns: Callable[[IntArray], FloatArray], n: int, rank: int, rng: np.random.RandomState) -> FloatArray:
     """Return F of shape (n, at most rank), from columns drawn uniformly: S[:, I] S[I, I]^(−½).
 
-    Parameters
-    ----------
-    columns : callable
-        Returns the columns of S at given positions.
+    `columns` returns the columns of S at given positions.
 
     References
     ----------
@@ -36,12 +33,7 @@ def pivoted_cholesky(
 ) -> FloatArray:
     """Return F of shape (n, at most rank), a partial Cholesky factor with pivots drawn where the residual is large.
 
-    Parameters
-    ----------
-    columns : callable
-        Returns the columns of S at given positions.
-    diagonal : ndarray of shape (n,)
-        S's diagonal.
+    `columns` returns the columns of S at given positions.
 
     Raises
     ------

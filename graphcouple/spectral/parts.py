@@ -21,13 +21,7 @@ _MANY_PARTS = 2000
 
 
 class Parts(NamedTuple):
-    """The connected components of a graph.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n,)
-        Each node's component.
-    """
+    """The connected components of a graph: how many there are, and the component of each node, of shape (n,)."""
 
     n_parts: int
     labels: IntArray
@@ -81,22 +75,9 @@ def embed_parts(
 
     A connected graph's coordinates have unit covariance (see `GraphLaplacian.embedding`). In a disconnected graph,
     each component has coordinates of unit covariance, multiplied by (its share of the nodes)^(1/q), and lies around
-    its own place; see `places_of`. Components of equal points stay in one place.
-
-    Parameters
-    ----------
-    n_components : int
-        q.
-    X : array or sparse matrix of shape (n, n_features), optional
-        The points, if there are any.
-    embed : callable, optional
-        Returns eigenvalues and coordinates of a connected graph, for their number; `GraphLaplacian.embedding` by
-        default. Coordinates of another method are scaled and placed in the same way.
-
-    Warns
-    -----
-    ConvergenceWarning
-        When eigenvectors have not converged.
+    its own place; see `places_of`. Components of equal points stay in one place. `embed` returns eigenvalues and
+    coordinates of a connected graph, for their number q; coordinates of other methods are scaled and placed in the same
+    way.
     """
     n = laplacian.n_nodes
     parts = Parts(*laplacian.components)
@@ -127,15 +108,9 @@ def _equal(X: Any, members: IntArray) -> bool:
 def places_of(means: FloatArray | None, radii: FloatArray, n_components: int, shrink: bool = True) -> FloatArray:
     """Return a place for each component, far enough from its nearest neighbour that most pairs do not overlap.
 
-    Parameters
-    ----------
-    means : ndarray of shape (n_parts, n_features), optional
-        The components' means: their principal components are the places, at a scale that keeps most pairs apart.
-        Without them, places lie on a spiral.
-    radii : ndarray of shape (n_parts,)
-        The standard deviation of each component's coordinates.
-    shrink : bool, default=True
-        Whether places may move together if they are further apart than needed.
+    Principal components of the components' `means` are the places, at a scale that keeps most pairs apart; without
+    means, places lie on a spiral. `radii` are the standard deviations of the components' coordinates. Unless `shrink`,
+    places do not move together where they are further apart than needed.
     """
     n_parts = len(radii)
     if n_parts == 1:

@@ -92,17 +92,7 @@ _DENSE_ENTRIES = 20_000_000
 
 
 def principal_components(X: Any, n_components: int, rng: np.random.RandomState) -> FloatArray:
-    """Return the coordinates of `X` along its first principal components, zero-padded when it has fewer.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, p)
-    n_components : int
-    rng : numpy.random.RandomState
-
-    Returns
-    -------
-    Y : ndarray of shape (n, n_components)
+    """Return the coordinates of points along their first principal components, zero-padded if there are fewer.
 
     Examples
     --------
