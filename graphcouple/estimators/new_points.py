@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -141,9 +142,11 @@ class PlacesNewPoints(HasLaw):
             raise ValueError(f"{type(self).__name__} has no law that places new points; {remedy}.")
         n_new, q = X.shape[0], self.embedding_.shape[1]
         Z, loss = np.empty((n_new, q), dtype=self.embedding_.dtype), np.empty(n_new)
-        for a in range(0, n_new, _ROWS_AT_ONCE):
-            rows = slice(a, min(a + _ROWS_AT_ONCE, n_new))
-            Z[rows], loss[rows] = self._place(law.new_edges(X[rows], self.n_jobs), fixed)
+        for rows, edges in _in_parts(law, X, self.n_jobs):
+            places, loss[rows] = place_new(fixed, edges, self.n_jobs)
+            Z[rows] = places * self._scale
+            same = edges.coincident >= 0
+            Z[rows][same] = self._places[edges.coincident[same]]
         return Z, loss
 
     def _trained(self, law: ConditionedLaw) -> Any:
@@ -213,10 +216,8 @@ class PlacesNewPoints(HasLaw):
         metric = "euclidean" if self._space is None else self._space
         law = GraphModel(Gaussian(), UnitOutDegree(), bandwidth, n_neighbors=near, metric=metric)
         fitted = law.given(self._places, sample_weight=self._given.weights)
-        parts = []
-        for a in range(0, len(places), _ROWS_AT_ONCE):
-            edges = fitted.new_edges(places[a : a + _ROWS_AT_ONCE], self.n_jobs)
-            parts.append(means_of(edges.normalized(), self._given.X, categories_of(self._given)))
+        weights = (edges.normalized() for _, edges in _in_parts(fitted, places, self.n_jobs))
+        parts = [means_of(each, self._given.X, categories_of(self._given)) for each in weights]
         inverse = sp.vstack(parts).toarray() if sp.issparse(parts[0]) else np.vstack(parts)
         return inverse.astype(self.embedding_.dtype, copy=False)
 
@@ -336,9 +337,7 @@ class PlacesNewPoints(HasLaw):
         if X is None:
             return self._of_rows(self._checked_law().own_isolation(self.n_jobs))
         X, law = self._check_new(X)
-        starts = range(0, X.shape[0], _ROWS_AT_ONCE)
-        parts = [law.new_edges(X[a : a + _ROWS_AT_ONCE], self.n_jobs).isolation for a in starts]
-        return np.concatenate(parts)
+        return np.concatenate([edges.isolation for _, edges in _in_parts(law, X, self.n_jobs)])
 
     def point_losses(self) -> FloatArray:
         """Return the loss of each fitted point at its place, in nats; `transform` places new points by the same loss.
@@ -405,9 +404,9 @@ class PlacesNewPoints(HasLaw):
                 show.bar(result.solution.n_iter, result.solution.loss)
             return result
 
-    def _place(self, edges: NewEdges, fixed: FixedMap) -> tuple[FloatArray, FloatArray]:
-        places, loss = place_new(fixed, edges, self.n_jobs)
-        Z = (places * self._scale).astype(self.embedding_.dtype)
-        same = edges.coincident >= 0
-        Z[same] = self._places[edges.coincident[same]]
-        return Z, loss
+
+def _in_parts(law: ConditionedLaw, X: Any, n_jobs: int | None) -> Iterator[tuple[slice, NewEdges]]:
+    """Yield some of the rows of new points at a time, and their edges."""
+    for a in range(0, X.shape[0], _ROWS_AT_ONCE):
+        rows = slice(a, a + _ROWS_AT_ONCE)
+        yield rows, law.new_edges(X[rows], n_jobs)

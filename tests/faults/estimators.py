@@ -50,7 +50,7 @@ FAULTS = [
     Fault("start: edges that rounding hides", "spectral/laplacian.py", "_NEGLIGIBLE = 1e-12", "_NEGLIGIBLE = 0.0",
           "test_initializations test_spectral"),
     Fault("new points: copies get a place of their own", "estimators/new_points.py",
-          "Z[same] = self._places[edges.coincident[same]]", "pass", "test_transform"),
+          "Z[rows][same] = self._places[edges.coincident[same]]", "pass", "test_transform"),
     Fault("align: another turn", "metrics/_alignment.py", "turn, total = orthogonal_procrustes(source, target)",
           "turn, total = orthogonal_procrustes(target, source)", "test_growing"),
     Fault("PCA by forces: centring", "spectral/gram.py",
