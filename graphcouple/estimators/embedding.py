@@ -230,11 +230,10 @@ class EmbeddingEstimator(ScikitTransformer):
 
     def _saved(self) -> dict[str, Any]:
         """Return what a file holds: the estimator's parameters, its fitted attributes and what it remembers."""
-        left_out = self._not_saved
         fitted = {
             name: value
             for name, value in vars(self).items()
-            if name.endswith("_") and not name.startswith("_") and name not in left_out
+            if name.endswith("_") and not name.startswith("_") and name not in self._not_saved
         }
         parameters = {name: _portable(value) for name, value in self._flat_params().items()} | _unportable(self)
         return {

@@ -94,10 +94,7 @@ class Isomap(EmbeddingEstimator):
         Z = self._of_components(parts, rows)
         radii = np.array([Z[members].std() for members in parts.members()])
         means = None if coordinates is None or parts.n_parts == 1 else parts.means(coordinates)
-        if parts.n_parts > 1:
-            self._origins = places_of(means, radii, self.n_components, shrink=False)
-        else:
-            self._origins = np.zeros((1, self.n_components))
+        self._origins = places_of(means, radii, self.n_components, shrink=False)
         self.embedding_ = (Z + self._origins[parts.labels]).astype(X.dtype)
 
     def _graph(self) -> sp.csr_array:

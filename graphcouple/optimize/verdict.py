@@ -89,8 +89,6 @@ Attempt = Any
 def restarted(objective: Objective, start: FloatArray, attempt: Attempt) -> tuple[Solution, Monitor]:
     """Return a run from the best size of the start without exaggeration or, if that collapses too, from noise."""
     noise = np.random.default_rng(0).normal(size=start.shape).astype(start.dtype)
-    solution: Solution
-    monitor: Monitor
     for Z in (start, noise):
         solution, monitor = attempt(Z, LBFGS(), True)
         if not solution.collapsed:

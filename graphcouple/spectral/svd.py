@@ -44,9 +44,7 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
 
         shift = np.zeros(X.shape[1]) if sp.issparse(X) else shift_of(X)
         X = X if sp.issparse(X) else shifted(X, shift)
-        solver = svd_solver
-        if sp.issparse(X) and k >= min(X.shape):
-            solver = "covariance_eigh"
+        solver = "covariance_eigh" if sp.issparse(X) and k >= min(X.shape) else svd_solver
         pca = PCA(k, svd_solver=solver, random_state=rng)
         # X is finite. Constant data have zero variance, and PCA divides by it.
         with np.errstate(invalid="ignore", divide="ignore"), config_context(assume_finite=True):
