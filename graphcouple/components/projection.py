@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
-from graphcouple._numba.threads import effective_n_jobs
+from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import BINARY, RandomGraph, UnitOutDegree
@@ -202,7 +202,6 @@ class AveragedProjection(LinearOperator):
     def batch_sums(self, V: FloatArray) -> FloatArray:
         """Return Σ_s U_s U_sᵀ V over the samples of each batch, of shape (n_batches, n_nodes, n_columns)."""
         from graphcouple._numba.components import sum_component_means
-        from graphcouple._numba.threads import over_rows
 
         columns = np.ascontiguousarray(V, dtype=np.float64)
         bounds = self.batch_bounds()
@@ -239,7 +238,6 @@ class AveragedProjection(LinearOperator):
         array([0.5, 0. ])
         """
         from graphcouple._numba.components import count_together
-        from graphcouple._numba.threads import over_rows
 
         i, j = np.asarray(rows, dtype=np.int64).ravel(), np.asarray(columns, dtype=np.int64).ravel()
         if i.size != j.size:
