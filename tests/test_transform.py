@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import graphcouple as gc
-from graphcouple._numba.places import _heaviest
+from graphcouple._numba.places import starts_at
 from graphcouple.couplings.fixed_map import AdditiveMap, NormalizedMap
 from graphcouple.laws import NewEdges
 from graphcouple.neighbors import distances_of
@@ -386,10 +386,12 @@ def test_of_two_ends_the_lower_is_kept(iris, monkeypatch):
     np.testing.assert_array_equal(loss, losses[0].reshape(2, -1).min(axis=0))
 
 
-def test_the_heaviest_ends_are_those_of_a_sort(rng):
+def test_starts_are_beside_the_heaviest_ends(rng):
     for size in (1, 5, 40):
-        weights = rng.integers(0, 6, size=size) / 5.0
-        np.testing.assert_array_equal(_heaviest(weights, 8), np.argsort(-weights, kind="stable")[:8])
+        weights, ends, starts = rng.integers(1, 6, size=size) / 5.0, rng.normal(size=(2, size)), np.empty((10, 1, 2))
+        starts_at(0, 1, ends, np.array([0, size]), weights, 0.0, starts)
+        heaviest = np.argsort(-weights, kind="stable")[np.minimum(np.arange(8), size - 1)]
+        np.testing.assert_array_equal(starts[2:, 0], ends[:, heaviest].T)
 
 
 def test_a_regressors_parameters_are_read_again(rng):

@@ -103,30 +103,13 @@ def _weighted_median(values, weights, order):
 
 
 @jit
-def _heaviest(weights, number):
-    """Return the positions of the largest weights, heaviest first; equal weights keep their order."""
-    at = np.empty(min(number, weights.size), dtype=np.int64)
-    count = 0
-    for e in range(weights.size):
-        if count == at.size and not weights[e] > weights[at[count - 1]]:
-            continue
-        k = min(count, at.size - 1)
-        while k > 0 and weights[e] > weights[at[k - 1]]:
-            at[k] = at[k - 1]
-            k -= 1
-        at[k] = e
-        count = min(count + 1, at.size)
-    return at
-
-
-@jit
 def starts_at(start, stop, ends, indptr, weights, offset, starts):
     """Fill each row's starts: the weighted mean and median of its edges' ends, and places beside the heaviest ends."""
     n_dims = ends.shape[0]
     for i in range(start, stop):
         own_ends = ends[:, indptr[i] : indptr[i + 1]]
         w = weights[indptr[i] : indptr[i + 1]]
-        heaviest = _heaviest(w, starts.shape[0] - 2)
+        heaviest = np.argsort(-w, kind="mergesort")
         total = w.sum()
         for a in range(n_dims):
             mean = 0.0

@@ -40,17 +40,11 @@ def build(keys, n_dims, leaf_size, first, last, level, child, n_children):
             begin = first[c]
             while begin < last[c]:
                 octant = keys[begin] >> shift
-                low, high = begin, last[c]
-                while low < high:
-                    middle = (low + high) // 2
-                    if keys[middle] >> shift == octant:
-                        low = middle + 1
-                    else:
-                        high = middle
-                first[n_cells], last[n_cells], level[n_cells] = begin, low, level[c] + 1
+                end = begin + np.searchsorted(keys[begin : last[c]], (octant + 1) << shift)
+                first[n_cells], last[n_cells], level[n_cells] = begin, end, level[c] + 1
                 n_children[c] += 1
                 n_cells += 1
-                begin = low
+                begin = end
         c += 1
     return n_cells
 
