@@ -37,15 +37,7 @@ def labels_of(column: Any) -> NDArray[Any]:
 
 
 def read_h5ad(path: Path, labels: str | None) -> tuple[Any, Any]:
-    """Return the points, and the column `labels` of ``obs`` as text.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        When anndata is not installed.
-    ValueError
-        When the file is damaged, or has no points or no such column.
-    """
+    """Return the points, and the column `labels` of ``obs``, as numbers or text."""
     anndata = require("anndata", "reading .h5ad needs anndata", "scverse")
     try:
         data = anndata.read_h5ad(path, backed="r")

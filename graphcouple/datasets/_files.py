@@ -8,6 +8,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ _FEW = 3
 _LOOKED_AT = 20
 
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
-READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".mtx", ".h5ad")
+READABLE = (".npy", ".npz", *TABLES, ".mtx", ".h5ad")
 
 
 def suffix_of(path: Path) -> str:
@@ -54,13 +55,12 @@ def read_points(
 ) -> tuple[Any, NDArray[Any] | None]:
     """Read points, and labels if they are in the same file.
 
+    Points of ``.npz`` are its array ``X``, or its single array, or a scipy sparse matrix; labels are its array ``y``.
+    Tables may have a header line, and a first column without a name is left out. Points of ``.h5ad`` are ``X``, or
+    ``obsm["X_pca"]`` if ``X`` has more than 50 columns.
+
     Parameters
     ----------
-    path : Path
-        ``.npy``; ``.npz`` with an array ``X`` (or a single array, or a scipy sparse matrix) and optionally ``y``;
-        ``.csv`` or ``.tsv``, with or without a header line, and their ``.gz``, where a first column without a name is
-        left out; ``.parquet``, if polars is installed;
-        ``.mtx``; ``.h5ad``, if anndata is installed: ``X``, or ``obsm["X_pca"]`` if X has more than 50 columns.
     labels : str or None
         For tables, the name or the number (from 0) of the column of labels; for npz, the key of the labels; for h5ad,
         the column of ``obs``.
@@ -68,18 +68,6 @@ def read_points(
         For tables, the columns that are points; the default is all except the labels and `apart`.
     apart : sequence of str, default=()
         For tables, columns that are not points, such as texts.
-
-    Returns
-    -------
-    X : array or sparse matrix of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,) or None
-
-    Raises
-    ------
-    FileNotFoundError
-        When the file does not exist.
-    ValueError
-        When the ending is unknown or the content is not numeric; the message names the column or key.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file of points")
@@ -95,20 +83,27 @@ def read_points(
     if suffix == ".mtx":
         from scipy.io import mminfo, mmread
 
-        try:
+        with _reading(path, "is not a Matrix Market file"):
             rows, columns, entries, kind, *_ = mminfo(path)
             check_size(path, 8 * rows * columns if kind == "array" else 8 * (rows + 1) + 24 * entries)
             matrix = mmread(path)
-        except UNREADABLE as error:
-            raise ValueError(f"{path.name} is not a Matrix Market file: {_one_line(error)}.") from None
         return matrix.tocsr() if hasattr(matrix, "tocsr") else matrix, None
     if suffix == ".h5ad":
         return read_h5ad(path, labels)
     if suffix == ".parquet":
         return read_parquet(path, labels, columns, apart)
-    if suffix in (".csv", ".csv.gz", ".tsv", ".tsv.gz"):
+    if suffix in TABLES:
         return _read_csv(path, labels, columns, apart)
     raise ValueError(f"cannot read {path.name}: the ending must be one of {', '.join(READABLE)}.")
+
+
+@contextmanager
+def _reading(path: Path, problem: str = "cannot be read") -> Iterator[None]:
+    """Turn the errors of a damaged file into one that names the file."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise ValueError(f"{path.name} {problem}: {_one_line(error)}.") from None
 
 
 def _load_numpy(path: Path) -> Any:
@@ -132,10 +127,8 @@ def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]
     if {"format", "data", "shape"} <= set(names):
         from scipy.sparse import load_npz
 
-        try:
+        with _reading(path, "is damaged"):
             matrix = load_npz(path)
-        except UNREADABLE as error:
-            raise ValueError(f"{path.name} is damaged: {_one_line(error)}.") from None
         check_sparse(matrix, path.name)
         return matrix.tocsr(), None
     key = next((name for name in ("X", "x", "data") if name in names), names[0] if len(names) == 1 else None)
@@ -144,21 +137,17 @@ def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]
     label_key = labels or next((name for name in ("y", "labels") if name in names), None)
     if labels is not None and labels not in names:
         raise ValueError(f"{path.name} has no array {labels!r} for labels; it holds {', '.join(names)}.")
-    try:
+    with _reading(path, "is damaged"):
         return archive[key], archive[label_key] if label_key else None
-    except UNREADABLE as error:
-        raise ValueError(f"{path.name} is damaged: {_one_line(error)}.") from None
 
 
 def text_of(path: Path, n_lines: int | None = None) -> list[str]:
     """Return the lines, or the first lines, of a text file, without a byte-order mark."""
-    try:
+    with _reading(path):
         if n_lines is None or is_gzip(path):
             check_size(path, unfolded_size(path))
         with (gzip.open if is_gzip(path) else open)(path, "rt", encoding=ENCODING) as lines:
             return [line.rstrip("\r\n") for line in islice(lines, n_lines)]
-    except UNREADABLE as error:
-        raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
 
 
 def _is_number(cell: str) -> bool:
@@ -193,11 +182,9 @@ def mark_of(path: Path) -> str:
 
 def _head(path: Path) -> tuple[list[str], list[str], bool]:
     """Return the first two rows of a table, and whether the first is a header."""
-    try:
-        lines = text_of(path, _LOOKED_AT)
-        cells = list(csv.reader([*lines[:1], *filter(str.strip, lines[1:])][:2], delimiter=mark_of(path)))
-    except csv.Error as error:
-        raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
+    lines, mark = text_of(path, _LOOKED_AT), mark_of(path)
+    with _reading(path):
+        cells = list(csv.reader([*lines[:1], *filter(str.strip, lines[1:])][:2], delimiter=mark))
     first = [cell.strip() for cell in cells[0]] if cells and cells[0] else [""]
     second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
     # Every line of data has a number, so a first line without numbers is a header.
@@ -223,12 +210,10 @@ def _number_columns(first: list[str], second: list[str]) -> bool:
 
 def _rows(path: Path, header: bool) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a table below its header that are not empty, each with its line in the file."""
-    try:
-        with (gzip.open if is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
-            reader = csv.reader(lines, delimiter=mark_of(path))
-            yield from ((reader.line_num, row) for row in islice(reader, int(header), None) if row)
-    except csv.Error as error:
-        raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
+    mark = mark_of(path)
+    with _reading(path), (gzip.open if is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
+        reader = csv.reader(lines, delimiter=mark)
+        yield from ((reader.line_num, row) for row in islice(reader, int(header), None) if row)
 
 
 def _cells(path: Path, at: int, header: bool) -> list[str]:

@@ -68,11 +68,6 @@ def read_idx_pairs(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
 
     The file of labels lies beside the file of images, with "labels" for "images" and "idx1" for "idx3" in its name.
     Training images come first.
-
-    Raises
-    ------
-    OSError, ValueError
-        When a file is missing or is not an IDX file, or the numbers of images and labels differ.
     """
     files = [path]
     if path.is_dir():

@@ -22,24 +22,7 @@ _INDEX = "__index_level_"
 def read_parquet(
     path: Path, labels: str | None, chosen: Sequence[str] | None, apart: Sequence[str]
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return the numeric columns as points, and the column of labels.
-
-    Parameters
-    ----------
-    labels : str or None
-        The name or the number (from 0) of the column of labels.
-    chosen : sequence of str or None
-        The columns that are points; None for all except the labels and `apart`.
-    apart : sequence of str
-        Columns that are not points.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        When polars is not installed.
-    ValueError
-        When the file is damaged or a column besides the labels is not numeric.
-    """
+    """Return the numeric columns as points, and the column of labels; the arguments are those of `read_points`."""
     pl = require("polars", "reading Parquet needs polars", "parquet")
     try:
         lazy = pl.scan_parquet(path, glob=False)
