@@ -79,40 +79,34 @@ def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FOR
     tree = {"format": kind, "version": VERSION, "content": encoder.encode(content, "the model")}
     if Path(path).is_dir():
         raise ValueError(f"{os.fspath(path)!r} is a folder; give the name of a file in it.")
-    with finished_files(Path(path)) as (draft,):
-        assert draft is not None
-        with zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-            archive.writestr(_TREE, json.dumps(tree, indent=1))
-            for name, array in encoder.arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    npy.write_array(entry, array, allow_pickle=False)
+    target = Path(path)
+    with finished_files(target) as drafts, zipfile.ZipFile(drafts[target], "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_TREE, json.dumps(tree, indent=1))
+        for name, array in encoder.arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                npy.write_array(entry, array, allow_pickle=False)
 
 
 @contextmanager
-def finished_files(*targets: Path | None) -> Iterator[list[Path | None]]:
-    """Yield a temporary path beside each target; move all to their targets only if the block succeeds.
+def finished_files(*targets: Path | None) -> Iterator[dict[Path, Path]]:
+    """Yield a temporary path beside each target that is not None; move all to them only if the block succeeds.
 
     Symbolic links stay; the files that they point to are replaced, and keep their permissions.
     """
-    drafts: list[Path | None] = []
-    targets = tuple(None if target is None else target.resolve() for target in targets)
+    files = {target: target.resolve() for target in targets if target is not None}
+    drafts: dict[Path, Path] = {}
     try:
-        for target in targets:
-            if target is None:
-                drafts.append(None)
-                continue
-            handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=target.parent)
+        for target, file in files.items():
+            handle, name = tempfile.mkstemp(prefix=".", suffix=file.suffix, dir=file.parent)
             os.close(handle)
-            drafts.append(Path(name))
+            drafts[target] = Path(name)
         yield drafts
-        for draft, target in zip(drafts, targets, strict=True):
-            if draft is not None and target is not None:
-                draft.chmod(_mode_of(target))
-                draft.replace(target)
+        for target, draft in drafts.items():
+            draft.chmod(_mode_of(files[target]))
+            draft.replace(files[target])
     finally:
-        for draft in drafts:
-            if draft is not None:
-                draft.unlink(missing_ok=True)
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)
 
 
 def _mode_of(target: Path) -> int:

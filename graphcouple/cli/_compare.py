@@ -97,11 +97,10 @@ def compare(
         for ((method, init), seed), scores in compared.scores.items()
     ]
     before = present(table, picture)
-    with finished_files(table, picture) as (draft, sketch):
-        assert draft is not None
-        write_table(draft, lines)
-        if sketch is not None and picture is not None:
-            save_picture(sketch, picture, _drawn(Comparison(compared.embeddings, compared.scores, y), name))
+    with finished_files(table, picture) as drafts:
+        write_table(drafts[table], lines)
+        if picture is not None:
+            save_picture(drafts[picture], picture, _drawn(Comparison(compared.embeddings, compared.scores, y), name))
     _print(compared, seeds)
     with guard_output():
         click.echo("written  " + written((table, picture), before).replace("\n", "\n         "))

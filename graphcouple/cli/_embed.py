@@ -313,18 +313,17 @@ def embed(
     estimator = _at_places(_with_terms(plain, **weights), prototypes)
     seconds = fit_reporting(estimator, X, y if _learns(estimator) else None)
     before = present(table, picture, interactive)
-    with finished_files(table, picture, interactive) as (draft, sketch, page):
-        assert draft is not None
-        write_embedding(draft, table, estimator.embedding_)
-        if sketch is not None and picture is not None:
+    with finished_files(table, picture, interactive) as drafts:
+        write_embedding(drafts[table], table, estimator.embedding_)
+        if picture is not None:
             from graphcouple.plotting import plot as scatter
 
             axes = scatter(estimator.embedding_, y, title=f"{type(estimator).__name__} of {name}")
-            save_picture(sketch, picture, axes.figure)
-        if page is not None:
+            save_picture(drafts[picture], picture, axes.figure)
+        if interactive is not None:
             from graphcouple.plotting import interactive as zoomed
 
-            zoomed(estimator, y, beside, title=f"{type(estimator).__name__} of {name}").save(page)
+            zoomed(estimator, y, beside, title=f"{type(estimator).__name__} of {name}").save(drafts[interactive])
     subject = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
     state = vars(estimator)
     ending = f", {state['n_iter_']} iterations; {state['stop_reason_']}" if "stop_reason_" in state else ""

@@ -63,9 +63,8 @@ def evaluate(
         X, maps, classes_or_none(y), K=list(sizes) or None, n_rows=rows if rows is not None else "auto", **options
     )
     if output is not None:
-        with finished_files(output) as (draft,):
-            assert draft is not None
-            write_table(draft, [{"embedding": name, **row} for name, row in scores.items()])
+        with finished_files(output) as drafts:
+            write_table(drafts[output], [{"embedding": name, **row} for name, row in scores.items()])
     _print(scores)
 
 
