@@ -49,7 +49,7 @@ class NearCells:
     edge : float
         The squared distance below which pairs are near.
     table : ndarray
-        The correction for near pairs; see `near_table`.
+        The correction for near pairs; see `Transform`.
     """
 
     def __init__(

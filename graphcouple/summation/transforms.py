@@ -58,8 +58,7 @@ def kernel_transform(radial: RadialFunction, grid: Grid, n_jobs: int | None) -> 
         values[rows] = _capped(radial, grid.edge, squares[0][rows, None] + squares[1])
 
     over_blocks(len(values), STRIP, n_jobs, fill, at_least=STRIPS_WORTH_THREADS)
-    near = None if grid.edge is None else near_table(radial, cap_of(radial, grid.edge))
-    return _transform_of(values, half, grid.dtype, near, effective_n_jobs(n_jobs))
+    return _transform_of(radial, grid, values, half, effective_n_jobs(n_jobs))
 
 
 def tile_transform(radial: RadialFunction, grid: Grid, reach: float, n_nodes: int) -> Transform:
@@ -68,10 +67,8 @@ def tile_transform(radial: RadialFunction, grid: Grid, reach: float, n_nodes: in
     rows, columns = _squares(half, grid.spacing)
     sq_dist = rows[:, None] + columns
     values = np.where(sq_dist < reach, _capped(radial, grid.edge, sq_dist) - _capped(radial, reach, sq_dist), 0.0)
-    near = None if grid.edge is None else near_table(radial, cap_of(radial, grid.edge))
-    return _transform_of(values, half, grid.dtype, near, 1)._replace(
-        band=_band_table(radial, grid.edge, reach), reach=reach
-    )
+    band = _band_table(radial, grid.edge, reach)
+    return _transform_of(radial, grid, values, half, 1)._replace(band=band, reach=reach)
 
 
 def _squares(half: tuple[int, int], spacing: float) -> list[FloatArray]:
@@ -83,12 +80,12 @@ def _capped(radial: RadialFunction, edge: float | None, sq_dist: FloatArray) -> 
     """Return the function of squared distances, with a smooth cap below d² = edge."""
     if edge is None:
         return radial.potential(sq_dist)
-    smooth = _cubic(cap_of(radial, edge), np.minimum(sq_dist, edge))[0]
+    smooth = _cap(radial, edge, np.minimum(sq_dist, edge))[0]
     return np.where(sq_dist < edge, smooth, radial.potential(np.maximum(sq_dist, edge)))
 
 
 def _transform_of(
-    values: FloatArray, half: tuple[int, int], dtype: Any, near: FloatArray | None, workers: int
+    radial: RadialFunction, grid: Grid, values: FloatArray, half: tuple[int, int], workers: int
 ) -> Transform:
     """Return the transform of an even function from a quarter of its values, which is a cosine transform."""
     from scipy.fft import dctn
@@ -99,38 +96,35 @@ def _transform_of(
         spectrum /= response[:, None] if axis == 0 else response
     to_origin = [_inverse_cosines(size) for size in half]
     near_origin = to_origin[0] @ spectrum @ to_origin[1].T
-    whole = np.empty((2 * half[0], half[1] + 1), dtype=dtype)
+    whole = np.empty((2 * half[0], half[1] + 1), dtype=grid.dtype)
     whole[: half[0] + 1], whole[half[0] + 1 :] = spectrum, spectrum[-2:0:-1]
     own = _OVERLAPS.T @ near_origin @ _OVERLAPS
+    near = None if grid.edge is None else _near_table(radial, grid.edge)
     return Transform(whole, own, (2 * half[0], 2 * half[1]), near)
 
 
-def cap_of(radial: RadialFunction, edge: float) -> FloatArray:
-    """Return the smooth cap below d² = edge: the cubic in d² that matches three derivatives there."""
+def _cap(radial: RadialFunction, edge: float, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return values and slopes of the smooth cap below d² = edge, the cubic that matches three derivatives there."""
     h = 1e-2 * edge
     s = edge + h * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
     slope = np.asarray(radial.slope(s), dtype=np.float64)
     first = (slope[0] - 8.0 * slope[1] + 8.0 * slope[3] - slope[4]) / (12.0 * h)
     second = (-slope[0] + 16.0 * slope[1] - 30.0 * slope[2] + 16.0 * slope[3] - slope[4]) / (12.0 * h**2)
     value = float(radial.potential(np.array([edge]))[0])
-    return np.array([edge, value, slope[2], first / 2.0, second / 6.0])
+    a, b, c, d = value, slope[2], first / 2.0, second / 6.0
+    u = sq_dist - edge
+    return a + u * (b + u * (c + u * d)), b + u * (2.0 * c + u * 3.0 * d)
 
 
-def near_table(radial: RadialFunction, cap: FloatArray) -> FloatArray:
+def _near_table(radial: RadialFunction, edge: float) -> FloatArray:
     """Return the table of the slope and the value of a radial function minus its cap."""
     from graphcouple._numba.tables import places, tabulate
 
-    s = places(cap[0])
-    smooth, tangent = _cubic(cap, s)
+    s = places(edge)
+    smooth, tangent = _cap(radial, edge, s)
     # Powers may overflow on their way to 0.
     with np.errstate(over="ignore"):
         return np.hstack([tabulate(radial.slope(s) - tangent), tabulate(radial.potential(s) - smooth)])
-
-
-def _cubic(cap: FloatArray, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a cap's values and slopes."""
-    u = sq_dist - cap[0]
-    return cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4])), cap[2] + u * (2.0 * cap[3] + u * 3.0 * cap[4])
 
 
 def _band_table(radial: RadialFunction, edge: float | None, reach: float) -> FloatArray:
@@ -138,11 +132,11 @@ def _band_table(radial: RadialFunction, edge: float | None, reach: float) -> Flo
     from graphcouple._numba.tables import places, tabulate
 
     s = places(reach)
-    coarse, tangent = _cubic(cap_of(radial, reach), s)
+    coarse, tangent = _cap(radial, reach, s)
     far = s if edge is None else np.maximum(s, edge)
     values, slopes = radial.potential(far), radial.slope(far)
     if edge is not None:
-        fine, steep = _cubic(cap_of(radial, edge), s)
+        fine, steep = _cap(radial, edge, s)
         values, slopes = np.where(s < edge, fine, values), np.where(s < edge, steep, slopes)
     return np.hstack([tabulate(slopes - tangent), tabulate(values - coarse)])
 
