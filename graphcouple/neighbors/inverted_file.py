@@ -230,11 +230,9 @@ class InvertedFile:
 
         With `together` rows in each product, a point's bits do not depend on the other points.
         """
-        means, height = self.means[lists], together or max(len(points), 1)
-        padded = np.zeros((-(-len(points) // height) * height, points.shape[1]))
-        padded[: len(points)] = points
-        products = np.vstack([padded[a : a + height] @ means.T for a in range(0, len(padded), height)])
-        sq_dist = np.einsum("ij,ij->i", means, means) - 2.0 * products[: len(points)]
+        means = self.means[lists]
+        products = product_of_rows(points, means.T, together=together or max(len(points), 1))
+        sq_dist = np.einsum("ij,ij->i", means, means) - 2.0 * products
         sq_dist[:, 0] = -np.inf
         return sq_dist
 

@@ -86,19 +86,19 @@ class Projection:
         return cls(mean, float(np.abs(dense - mean).max()) or 1.0)
 
 
-def product_of_rows(X: Any, matrix: NDArray[Any], mean: NDArray[Any] | None = None) -> NDArray[Any]:
+def product_of_rows(
+    X: Any, matrix: NDArray[Any], mean: NDArray[Any] | None = None, together: int = ROWS_TOGETHER
+) -> NDArray[Any]:
     """Return (X − mean) @ matrix, in blocks of rows of one size: a row's result does not depend on the other rows."""
     if sp.issparse(X):
         return np.asarray(X @ matrix) if mean is None else np.asarray(X @ matrix) - mean @ matrix
     result = np.empty((X.shape[0], matrix.shape[1]), dtype=np.result_type(X, matrix))
-    n_whole = X.shape[0] - X.shape[0] % ROWS_TOGETHER
-    for a in range(0, n_whole, ROWS_TOGETHER):
-        rows = X[a : a + ROWS_TOGETHER]
-        result[a : a + ROWS_TOGETHER] = (rows if mean is None else rows - mean) @ matrix
-    if n_whole < X.shape[0]:
-        last = np.zeros((ROWS_TOGETHER, X.shape[1]), dtype=X.dtype)
-        last[: X.shape[0] - n_whole] = X[n_whole:]
-        result[n_whole:] = ((last if mean is None else last - mean) @ matrix)[: X.shape[0] - n_whole]
+    for a in range(0, X.shape[0], together):
+        rows = X[a : a + together]
+        n_rows = len(rows)
+        if n_rows < together:
+            rows = np.vstack([rows, np.zeros((together - n_rows, X.shape[1]), dtype=X.dtype)])
+        result[a : a + n_rows] = ((rows if mean is None else rows - mean) @ matrix)[:n_rows]
     return result
 
 
