@@ -170,12 +170,7 @@ class _Part:
 
 
 class BlockDistances(Searched):
-    """Distances by blocks of columns.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-    """
+    """Distances by blocks of columns."""
 
     def __init__(self, X: Any, blocks: Blocks) -> None:
         super().__init__(X)

@@ -25,14 +25,7 @@ _LOST = 1e-12
 def nearest_exactly(
     X: NDArray[Any], X_new: NDArray[Any], n_neighbors: int, n_jobs: int | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the points of `X` nearest to each row of `X_new`, ordered by index, and their squared distances.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Centred near the origin.
-    X_new : ndarray of shape (n_new, n_features)
-    """
+    """Return the points of `X`, near the origin, nearest to each row of `X_new`, by index, and squared distances."""
     sq_norms = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     indices = np.empty((len(X_new), n_neighbors), dtype=np.int32)
     sq_dist = np.empty(indices.shape)

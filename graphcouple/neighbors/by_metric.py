@@ -57,15 +57,7 @@ def metric_names() -> list[str]:
 
 
 class ByMetric(Searched):
-    """Distances by any other metric of scikit-learn, or by a function of two rows.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-    metric : str or callable
-    params : dict, optional
-        Further arguments of the metric.
-    """
+    """Distances by any other metric of scikit-learn, or by a function of two rows; `params` are its arguments."""
 
     _index: NeighborGraph | None = None
 

@@ -31,15 +31,7 @@ _LOCK = threading.Lock()
 class NeighborGraph:
     """PyNNDescent's index: a neighbour graph in which it searches the neighbours of its points and of new points.
 
-    Parameters
-    ----------
-    X : array or csr matrix of shape (n_samples, n_features)
-    metric : str
-        One of `METRICS`.
-    params : dict or None
-        Further arguments of the metric.
-    n_neighbors : int
-        Neighbours of each point.
+    The metric is one of `METRICS`, and `params` are its further arguments.
 
     References
     ----------

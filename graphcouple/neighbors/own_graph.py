@@ -27,11 +27,6 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
         ``(indices, distances)``, each of shape (n_points, k), where -1 stands for no neighbour; a third entry, as in
         umap-learn's ``precomputed_knn``, is ignored. Or a matrix that stores the distances, such as scanpy's
         ``obsp["distances"]`` or the result of scikit-learn's ``KNeighborsTransformer``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When shapes, types or values are invalid, or a row has no neighbour.
     """
     if sp.issparse(neighbors):
         graph = as_csr(neighbors, "neighbors", n_points)
@@ -111,13 +106,7 @@ def as_distances(graph: Any, n_rows: int, n_points: int) -> sp.csr_array:
 
 
 class ForgottenNeighbors(Distances):
-    """Points without their given neighbours; a new point gets as many neighbours as any point had.
-
-    Parameters
-    ----------
-    most : int
-        The largest number of neighbours that a point had.
-    """
+    """Points without their given neighbours; a new point gets as many neighbours as any point had, `most`."""
 
     searched = False
 
@@ -197,16 +186,8 @@ class OwnNeighbors(ForgottenNeighbors):
     ) -> OwnNeighbors:
         """Return points with the neighbours from a clone of a transformer, such as a `KNeighborsTransformer`.
 
-        Parameters
-        ----------
-        X : array or sparse matrix
-        metric : str or callable
-            Only for edges that the transformer does not find; the transformer has its own metric.
-        transformer : object
-            Its ``fit_transform`` and ``transform`` return sparse matrices of distances.
-        n_neighbors : int or None
-            Neighbours of each point; None for the transformer's own number.
-        metric_params : dict, optional
+        Its ``fit_transform`` and ``transform`` return sparse matrices of distances, by its own metric; `metric` is for
+        edges that it does not find. Without `n_neighbors`, it finds its own number of neighbours.
         """
         # Laws have no generator, so a search without a seed has a fixed one.
         finder = seeded_clone(transformer, np.random.RandomState(0))

@@ -29,20 +29,13 @@ ROWS_TOGETHER = 128
 
 @dataclass(frozen=True)
 class Projection:
-    """The map from points to the space of the search.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n_features,)
-    unit : float
-        The divisor of the coordinates.
-    axes : ndarray of shape (n_features, n_components), optional
-        None if points keep all their coordinates.
-    """
+    """The map from points to the space of the search."""
 
     mean: NDArray[Any]
     unit: float
+    """The divisor of the coordinates."""
     axes: NDArray[Any] | None = None
+    """Of shape (n_features, n_components); None if points keep all their coordinates."""
 
     @property
     def reduces(self) -> bool:
