@@ -7,8 +7,7 @@ import inspect
 import itertools
 import re
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, Self
 
@@ -147,14 +146,19 @@ def _candidate(method: Any, name: str | None = None) -> Candidate:
 
 def _unlike(methods: list[Candidate]) -> list[Candidate]:
     """Return methods with distinct names: if long arrays make two names equal, the later one gets a number."""
-    compared, seen, unlike = {each.name for each in references()}, Counter[str](), []
+    compared, unlike = {each.name for each in references()}, dict[str, Candidate]()
     for each in methods:
         if each.name in compared:
             raise ValueError(f"{each.name!r} is the name of a method that is always compared; choose another name.")
-        seen[each.name] += 1
-        name = each.name if seen[each.name] == 1 else f"{each.name} ({seen[each.name]})"
-        unlike.append(Candidate(name, each.estimator, {"method": name}))
-    return unlike
+        name = _free(each.name, unlike)
+        unlike[name] = Candidate(name, each.estimator, {"method": name})
+    return list(unlike.values())
+
+
+def _free(text: str, taken: Container[str]) -> str:
+    """Return the text, or if it is taken, the text with the first number from 2 on that is not."""
+    numbered = (f"{text} ({count})" for count in itertools.count(2))
+    return next(each for each in itertools.chain([text], numbered) if each not in taken)
 
 
 def _presets() -> Iterator[Candidate]:
@@ -203,12 +207,7 @@ class _Texts:
             if is_number and text in self._of.values():
                 text = repr(float(value))
             # Texts leave out parts of long values.
-            taken, unlike = set(self._of.values()), text
-            for count in itertools.count(2):
-                if unlike not in taken:
-                    break
-                unlike = f"{text} ({count})"
-            self._of[key] = unlike
+            self._of[key] = _free(text, self._of.values())
         return self._of[key]
 
 
