@@ -11,12 +11,7 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """Objects by name. A name is looked up when it is used, so late additions work everywhere.
 
-    Parameters
-    ----------
-    parameter : str
-        The argument's name in error messages.
-    alternative : str
-        What is accepted besides a name, in words, for error messages.
+    Error messages name the argument, `parameter`, and what it may hold besides a name, `alternative`.
 
     Examples
     --------

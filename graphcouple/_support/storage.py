@@ -69,11 +69,6 @@ def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FOR
         every argument of their constructor, `functools.partial` of a class, and lists, tuples and dicts of these.
     kind : str, optional
         The kind of the file, which `read` checks.
-
-    Raises
-    ------
-    TypeError
-        When a value is none of these; the message says where it is.
     """
     encoder = _Encoder()
     tree = {"format": kind, "version": VERSION, "content": encoder.encode(content, "the model")}
@@ -119,21 +114,7 @@ def _mode_of(target: Path) -> int:
 
 
 def read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str = FORMAT) -> dict[str, Any]:
-    """Return the content that `write` wrote.
-
-    Parameters
-    ----------
-    classes : mapping of str to type
-        The classes whose objects may be created, by name.
-    kind : str, optional
-        The kind that the file must have.
-
-    Raises
-    ------
-    ValueError
-        When the file is of another kind or a newer version, is damaged or too large, holds NaN or an object of a class
-        that is not among `classes`.
-    """
+    """Return the content that `write` wrote; only objects of these `classes`, given by name, are created."""
     try:
         return _read(path, classes, kind)
     except _DAMAGES as error:
@@ -163,13 +144,7 @@ def _read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str) 
 
 
 def upgraded(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return the tree of an older version in the form of the present one.
-
-    Raises
-    ------
-    ValueError
-        When the version is newer than this one, or older than any that can be read.
-    """
+    """Return the tree of an older version in the form of the present one."""
     while tree["version"] != VERSION:
         version = tree["version"]
         if version > VERSION:

@@ -155,13 +155,7 @@ UNLABELLED = -1
 
 
 def check_labels(y: Any, n: int) -> NDArray[Any]:
-    """Return labels as a flat array of numbers, strings or booleans, one per point and none missing.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When there is not one label per point, a label is missing, or numbers and strings are mixed.
-    """
+    """Return labels as a flat array of numbers, strings or booleans, one per point and none missing."""
     check_unmasked(y, "y")
     # NumPy would give a mixed list one type, turning its numbers into strings.
     labels = np.asarray(y) if hasattr(y, "dtype") else np.array(y, dtype=object)

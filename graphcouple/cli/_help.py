@@ -13,15 +13,7 @@ from graphcouple.cli._common import registry
 
 
 class Grouped(click.Command):
-    """A command whose help has its options under headings, and examples at the end.
-
-    Parameters
-    ----------
-    groups : mapping of headings to the names of parameters
-        Parameters that no heading names come last.
-    examples : str
-        A line for each.
-    """
+    """A command whose help has its options under headings, those without a heading last, and examples at the end."""
 
     def __init__(self, *args: Any, groups: Mapping[str, str] | None = None, examples: str = "", **options: Any) -> None:
         self.groups, self.examples = dict(groups or {}), examples

@@ -22,11 +22,6 @@ def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
     """Return a function from rows to their distances to all points, or to the columns in its second argument.
 
     Euclidean distances are in `dtype`. Their unit depends on the points; no score depends on the unit.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When the metric is unknown, needs parameters, or does not accept these points.
     """
     if is_precomputed(metric):
         D = _complete(points)

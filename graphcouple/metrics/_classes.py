@@ -18,13 +18,7 @@ _SILHOUETTE_ROWS = 10_000
 
 
 def check_classes(y: Any, n: int) -> NDArray[np.int64]:
-    """Return class numbers from 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When y does not hold one label for each point, a label is missing, or there are fewer than two classes.
-    """
+    """Return class numbers from 0; raise unless every point has one of at least two classes."""
     labels = check_labels(y, n)
     if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
         raise ValueError("y must hold classes, got numbers that are not whole; cut them into classes or leave y out.")

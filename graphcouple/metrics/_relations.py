@@ -81,11 +81,6 @@ def relate(
     """Return the relations of each embedding to the data, from all points or from a random sample of them.
 
     Distances are in double precision for all points, in single precision for a sample.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When an array is not numeric or not finite, the numbers of rows differ, or `n_rows` is out of range.
     """
     points = as_points(X, at_least=3)
     n = points.shape[0]

@@ -113,13 +113,7 @@ def _plain(distribution: Any, value: Any) -> Any:
 
 
 def draws_of(sampler: str, rng: np.random.RandomState, n_objectives: int) -> Draws:
-    """Return the sampler of a name; "auto" is Optuna if it is installed.
-
-    Raises
-    ------
-    ModuleNotFoundError, ValueError
-        When Optuna is requested but not installed, or the name is unknown.
-    """
+    """Return the sampler of a name; "auto" is Optuna if it is installed."""
     if sampler not in ("auto", "random", "optuna"):
         raise ValueError(f'sampler must be "auto", "random" or "optuna", got {sampler!r}.')
     there = importlib.util.find_spec("optuna") is not None

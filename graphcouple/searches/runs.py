@@ -53,19 +53,9 @@ class Fit:
 
 
 class Store:
-    """A file of fits, one JSON object per line; the first line says which search it belongs to.
+    """A file of fits, one JSON object per line; the first line has the settings of the search that it belongs to.
 
-    Parameters
-    ----------
-    path : str or Path, optional
-        None keeps fits in memory only.
-    settings : dict
-        Compared with the file's.
-
-    Raises
-    ------
-    ValueError
-        When the file belongs to another search, or is damaged.
+    Without a path, fits are kept in memory only.
     """
 
     def __init__(self, path: Any, settings: dict[str, Any]) -> None:
@@ -116,18 +106,8 @@ class Runner:
 
     Neighbours of a subset are searched once and shared by all laws with the same metric.
 
-    Parameters
-    ----------
-    X, y : array
-        The rows to fit, and their classes or None.
-    held_out : array or None
-        Rows to place in the finished maps.
-    rng : numpy.random.RandomState
-        Draws the order in which rows enter subsets.
-    metric : str, default="euclidean"
-        The metric of all scores.
-    halves : bool, default=False
-        Whether fits to all rows have the score "half stability".
+    Rows enter subsets in an order that `rng` draws, and the finished maps place the rows `held_out`. The metric is for
+    all scores. With `halves`, fits to all rows have the score "half stability".
     """
 
     def __init__(

@@ -91,20 +91,7 @@ def references(metric: str = "euclidean") -> list[Candidate]:
 
 
 def candidates(space: Any, draws: Draws, sample: Any) -> Iterator[Candidate]:
-    """Yield the methods of a space, which may be endless.
-
-    Parameters
-    ----------
-    space : {"laws", "presets"}, sequence, mapping or tuple
-        As in `search`.
-    sample : array
-        A few rows, on which drawn sentences are tried first.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When the space is none of these.
-    """
+    """Yield the methods of a space, as in `search`; they may be endless, and drawn sentences are tried on a sample."""
     if isinstance(space, str):
         if space == "laws":
             return _each_once(draws, lambda: _draw(draws), lambda method: _is_feasible(method, sample))
