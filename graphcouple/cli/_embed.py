@@ -71,10 +71,9 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
     flags = [f"--{name.replace('_', '-')}" for name, value in (*sides.items(), ("coupling", coupling)) if value]
     if not flags:
         return preset
-    if not preset.couples_laws:
-        if flags != ["--input-prior"] or "prior" not in preset.get_params():
-            raise ValueError(f"{flags[-1]} does not apply to {type(preset).__name__}, which does not couple two laws.")
+    if not preset.couples_laws and flags == ["--input-prior"] and "prior" in preset.get_params():
         return preset.set_params(prior=sides["input_prior"])
+    _check_couples_laws(preset, flags[-1])
     from graphcouple.couplings.recipes import as_coupling
     from graphcouple.estimators import GraphCoupling
     from graphcouple.laws.priors import as_prior
@@ -97,6 +96,11 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
     return GraphCoupling(**sentence.replace(**changes))
 
 
+def _check_couples_laws(estimator: Any, option: str) -> None:
+    if not estimator.couples_laws:
+        raise ValueError(f"{option} does not apply to {type(estimator).__name__}, which does not couple two laws.")
+
+
 def _with_terms(estimator: Any, **weights: float | str | None) -> Any:
     """Return the estimator with the terms whose weights are given."""
     from graphcouple.couplings import ComponentMeans, Density, LargeScale
@@ -106,8 +110,7 @@ def _with_terms(estimator: Any, **weights: float | str | None) -> Any:
         if weight is None:
             continue
         option, term = f"--{name.replace('_', '-')}", terms[name]
-        if not estimator.couples_laws:
-            raise ValueError(f"{option} does not apply to {type(estimator).__name__}, which does not couple two laws.")
+        _check_couples_laws(estimator, option)
         try:
             estimator.set_params(terms=(*estimator.terms, term(weight)))
         except ValueError as error:
@@ -119,8 +122,7 @@ def _at_places(estimator: Any, n_prototypes: int | None) -> Any:
     """Return the estimator with its points at this many places."""
     if n_prototypes is None:
         return estimator
-    if not estimator.couples_laws:
-        raise ValueError(f"--prototypes does not apply to {type(estimator).__name__}, which does not couple two laws.")
+    _check_couples_laws(estimator, "--prototypes")
     from graphcouple.estimators import DistR
 
     return DistR(estimator, n_prototypes=n_prototypes)
