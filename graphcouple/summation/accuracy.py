@@ -64,12 +64,7 @@ def force_error(
 ) -> float:
     """Return the error of the forces on 32 points, relative to the size of the exact forces.
 
-    Parameters
-    ----------
-    forces : ndarray of shape (n, q)
-    Z : ndarray of shape (n, q)
-    left, right : ndarray of shape (rank, n)
-        The charges of pairs, as of `Summation.low_rank`.
+    `left` and `right` are the charges of pairs, as of `Summation.low_rank`.
     """
     from graphcouple._numba.pairs import sum_rows
 
@@ -89,12 +84,7 @@ def error_of_unit_charges(summation: Summation, Z: FloatArray, radial: RadialFun
 
 
 def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFunction) -> None:
-    """Warn if forces at these points are less accurate than 1e-2, unless the summation itself checks.
-
-    Warns
-    -----
-    AccuracyWarning
-    """
+    """Warn if forces at these points are less accurate than 1e-2, unless the summation itself checks."""
     if summation.checks_accuracy:
         return
     error = error_of_unit_charges(summation, Z, radial)

@@ -275,13 +275,7 @@ class Spherical(Space):
 
 
 class CurvedSums(Summation):
-    """Exact sums over pairs of points in a curved space, given by normal coordinates.
-
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-        Threads; None means every core.
-    """
+    """Exact sums over pairs of points in a curved space, given by coordinates of maps."""
 
     checks_accuracy = True
 
@@ -346,13 +340,7 @@ def curved_sums(
 
 
 def in_space(latent: Any, summation: Summation) -> Summation:
-    """Return the sums over pairs in the space of an embedding's law: the given ones, if it is flat.
-
-    Raises
-    ------
-    ValueError
-        When the kernel falls too fast, or the law or the sums suit flat spaces only.
-    """
+    """Return the sums over pairs in the space of an embedding's law: the given ones, if it is flat."""
     if not isinstance(latent.metric, Space):
         return summation
     if isinstance(summation, CurvedSums):

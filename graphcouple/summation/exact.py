@@ -77,11 +77,6 @@ class Tabulated(Exact):
     """Exact sums that interpolate expensive formulas in tables, accurate to 1e-8.
 
     A pair takes 3 ns of a core for every kernel; the formula of a power takes 6 ns, with a logarithm 10.
-
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-        Threads; None means every core.
     """
 
     def _sources(self, Z: FloatArray, radial: RadialFunction, **outputs: bool) -> tuple[Any, Any]:

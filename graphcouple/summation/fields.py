@@ -95,18 +95,8 @@ def sampled_total(
 class MeshField(Field):
     """Potentials interpolated on a grid and corrected for near points; exact sums outside the points' bounding box.
 
-    Parameters
-    ----------
-    exact : ExactField
-        The same field, summed exactly.
-    spacing : float
-        The grid's spacing.
-    fields : ndarray of shape (n_sets, n_rows, n_columns)
-        The potentials' spline coefficients at its nodes.
-    near : NearCells or None
-        The correction for near points, if any.
-    tiles : sequence of TileField, default=()
-        Finer grids near the points.
+    `fields`, of shape (n_sets, n_rows, n_columns), are the spline coefficients at the nodes. `near` corrects
+    them for near points, and `tiles` are finer grids near the points.
     """
 
     def __init__(

@@ -42,14 +42,8 @@ class NearCells:
     A page of very many cells is folded like paper, to and fro. Neighbouring cells stay neighbours or coincide, so a
     point's surroundings still hold all points near it. They may also hold some of another layer, which are not near.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, 1 or 2)
-    charges : ndarray of shape (n_sets, n)
-    edge : float
-        The squared distance below which pairs are near.
-    table : ndarray
-        The correction for near pairs; see `Transform`.
+    Points have one or two columns, and `charges` the shape (n_sets, n). Pairs are near below the squared distance
+    `edge`; `table` is their correction, see `Transform`.
     """
 
     def __init__(

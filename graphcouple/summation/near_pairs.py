@@ -81,8 +81,6 @@ def tiled_spacings(
 
     Parameters
     ----------
-    points : ndarray of shape (n, 2)
-    low, extent : ndarray of shape (2,)
     dense : float
         The spacing of a grid of the whole map, which is used if it takes less time.
     least : float

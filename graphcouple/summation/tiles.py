@@ -77,18 +77,9 @@ def _by_tile(points: FloatArray, low: FloatArray, side: float) -> tuple[NDArray[
 
 
 class Tiles:
-    """Points and their charges by the tiles of a grid.
+    """Points and their charges, of shape (n_sets, n), by the tiles of a fine grid.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, 2)
-    charges : ndarray of shape (n_sets, n)
-    grid : Grid
-        The fine grid.
-    core : int
-        Nodes along a side of a tile without its margins.
-    transform : Transform
-        The transform of a tile; see `tile_transform`.
+    A tile without its margins has `core` nodes along a side; `transform` is from `tile_transform`.
     """
 
     def __init__(self, points: FloatArray, charges: FloatArray, grid: Grid, core: int, transform: Transform) -> None:
