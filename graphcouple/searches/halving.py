@@ -129,16 +129,8 @@ def search(
     seed = None if store is None else int(random_state)
     known = settings_of(X, y, **choices, sampler=type(draws).__name__, random_state=seed)
     fits = Store(store, known)
-    runner = Runner(
-        points[kept],
-        classes,
-        points[held] if n_held else None,
-        fits,
-        n_jobs,
-        rng,
-        metric,
-        "half stability" in objectives,
-    )
+    placed = points[held] if n_held else None
+    runner = Runner(points[kept], classes, placed, fits, n_jobs, rng, metric, "half stability" in objectives)
     methods = candidates(space, draws, runner.X)
     finish = _Deadline(seconds, callback)
     compared = references(metric)
