@@ -178,16 +178,14 @@ class ByMetric(Searched):
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
         """Return each point's nearest others; see `Distances`."""
+        if not self._by_direction:
+            return super().nearest(n_neighbors, n_jobs, search)
         # Products of blocks of rows, as scikit-learn computes cosines, round differently on several threads.
-        if self._by_direction and not self._is_approximate(search):
-            support, sq_dist = self._directions.nearest(self._check_count(n_neighbors), n_jobs, "exact")
-            return support, np.square(0.5 * sq_dist)
-        return super().nearest(n_neighbors, n_jobs, search)
+        way = "approximate" if self._is_approximate(search) else "exact"
+        support, sq_dist = self._directions.nearest(self._check_count(n_neighbors), n_jobs, way)
+        return support, np.square(0.5 * sq_dist)
 
     def _approximate_nearest(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
-        if self._by_direction:
-            support, sq_dist = self._directions.nearest(k, n_jobs, "approximate")
-            return support, np.square(0.5 * sq_dist)
         return self._completed(*self._graph(k).of_each_other(), self.X, n_jobs, others_only=True)
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
