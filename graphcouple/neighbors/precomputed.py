@@ -25,10 +25,6 @@ class SquareDistances(Searched):
         """Return all pairs with a known distance; see `Distances`."""
         return Support.all_pairs(self.n_points), squares_of(off_diagonal(self.X))
 
-    def _points(self) -> Any:
-        squares_of(self.X)
-        return self.X
-
     def remembered(self) -> dict[str, Any]:
         """Return the number of points; new points come with their distances to them."""
         return {"n_points": self.n_points}
