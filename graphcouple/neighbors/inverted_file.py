@@ -237,14 +237,9 @@ class InvertedFile:
         return sq_dist
 
     def of_each_other(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return each point's approximate nearest neighbours.
+        """Return each point's approximate nearest neighbours, by index, and exact squared distances.
 
-        Returns
-        -------
-        indices : ndarray of shape (n_samples, n_neighbors)
-            Ordered by index.
-        sq_dist : ndarray of shape (n_samples, n_neighbors)
-            Exact squared distances of these pairs.
+        Both have the shape (n_samples, n_neighbors).
         """
         neighbors = self._search(self.X, None, self.order, self.list_of[self.order], np.arange(self.order.size))
         if self.points.nbytes > KEPT_BYTES:
