@@ -248,6 +248,16 @@ def test_lines_names_and_spaces_of_tables(tmp_path):
     path.write_text("a,b,y\n1,2,0\n\n\n3,4,1\n5,x,1\n")
     with pytest.raises(ValueError, match="no number in line 6, column b"):
         read_points(path, "y")
+    for cell in ("inf", "-Infinity", "nan"):
+        path.write_text(f"a,b,y\n1,2,0\n\n3,{cell},1\n")
+        with pytest.raises(ValueError, match="no finite number in line 4, column b"):
+            read_points(path, "y")
+    path.write_text("a,b,y\n1,2,0\n\n3\n")
+    with pytest.raises(ValueError, match="1 cells in line 4, but 3 in its first row; fill in"):
+        read_points(path, "y")
+    path.write_bytes("größe,b\n1,2\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="save it as UTF-8"):
+        read_points(path, None)
     path.write_text("x,kind,kind\n1,2,2\n3,4,4\n")
     with pytest.raises(ValueError, match="2 columns 'kind'; rename one, or give its number"):
         read_points(path, "kind")

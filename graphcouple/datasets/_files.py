@@ -225,9 +225,14 @@ def _name_of(column: int, first: list[str], header: bool) -> str:
     return (first[column] or f"{column} (without a name)") if header else str(column)
 
 
-def _check_widths(path: Path, width: int, header: bool) -> None:
-    """Raise if a row has more cells than the first row, as one with a comma in a number has."""
+def _check_widths(path: Path, width: int, header: bool, least: int = 0) -> None:
+    """Raise if a row has more cells than the first row, as one with a comma in a number has, or fewer than needed."""
     for line, row in _rows(path, header):
+        if len(row) < least:
+            raise ValueError(
+                f"{path.name} has {len(row)} cells in line {line}, but {width} in its first row; fill in the missing "
+                "ones, or drop the row."
+            )
         if any(row[width:]):
             raise ValueError(
                 f"{path.name} has {len(row)} cells in line {line}, but {width} in its first row; write numbers without "
@@ -239,14 +244,14 @@ def _read_csv(
     path: Path, labels: str | None, chosen: Sequence[str] | None, apart: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
     first, second, header = _head(path)
-    mark = mark_of(path)
     if first == [""]:
         raise ValueError(f"{path} is empty, or its first line is.")
     if header and not second:
         raise ValueError(f"{path.name} has a header, but no rows.")
     if header and len(second) > len(first):
         raise ValueError(
-            f"{path.name} has {len(first)} names and {len(second)} cells in a row; name every column, an index too."
+            f"{path.name} has {len(first)} names and {len(second)} cells in a row; name every column, an index "
+            "too, and drop lines above the names."
         )
     numbers = list(filter(_is_number, first))
     # Many numbers in order, or behind a nameless index, number the columns.
@@ -261,23 +266,7 @@ def _read_csv(
         columns.remove(0)
     if not columns:
         raise ValueError(f"{path.name} has no columns of points besides the labels.")
-    options: dict[str, Any] = {"delimiter": mark, "skiprows": int(header), "quotechar": '"', "comments": None}
-    options["encoding"] = ENCODING
-    try:
-        X = np.loadtxt(path, usecols=columns, ndmin=2, **options)
-    except UNREADABLE as error:
-        bad = [c for c in columns if c < len(second) and not _is_number(second[c])]
-        names = ", ".join(_name_of(c, first, header) for c in bad[:10])
-        hint = f" Non-numeric column(s): {names}; {ROLES}." if bad else ""
-        if mark == ";" and any("," in second[c] for c in bad):
-            hint = " Write decimal points instead of commas."
-        place = re.search(r"at row (\d+), column (\d+)", str(error))
-        if place is None or bad:
-            raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
-        # NumPy counts rows, without empty lines.
-        line = next(islice(_rows(path, header), int(place[1]), None))[0]
-        name = _name_of(int(place[2]) - 1, first, header)
-        raise ValueError(f"{path.name} has no number in line {line}, column {name}; impute or drop it.{hint}") from None
+    X = _numbers(path, columns, first, second, header)
     _check_widths(path, len(first), header)
     if header and chosen is None:
         X = without_index(path, X, [first[c] for c in columns])
@@ -288,8 +277,38 @@ def _read_csv(
     return X, as_labels(np.array(cells))
 
 
+def _numbers(path: Path, columns: list[int], first: list[str], second: list[str], header: bool) -> NDArray[np.float64]:
+    """Return columns of a table, all of whose cells are finite numbers."""
+    mark = mark_of(path)
+    options: dict[str, Any] = {"delimiter": mark, "skiprows": int(header), "quotechar": '"', "comments": None}
+    try:
+        X = np.loadtxt(path, usecols=columns, ndmin=2, encoding=ENCODING, **options)
+    except UNREADABLE as error:
+        if "column index" in str(error):
+            _check_widths(path, len(first), header, max(columns) + 1)
+        bad = [c for c in columns if c < len(second) and not _is_number(second[c])]
+        names = ", ".join(_name_of(c, first, header) for c in bad[:10])
+        hint = f" Non-numeric column(s): {names}; {ROLES}." if bad else ""
+        if mark == ";" and any("," in second[c] for c in bad):
+            hint = " Write decimal points instead of commas."
+        place = re.search(r"at row (\d+), column (\d+)", str(error))
+        if place is None or bad:
+            raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
+        row, column, kind = int(place[1]), int(place[2]) - 1, "number"
+    else:
+        if np.isfinite(X).all():
+            return X
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        column, kind, hint = columns[column], "finite number", ""
+    # NumPy counts rows, without empty lines.
+    line = next(islice(_rows(path, header), int(row), None))[0]
+    name = _name_of(column, first, header)
+    raise ValueError(f"{path.name} has no {kind} in line {line}, column {name}; impute or drop it.{hint}")
+
+
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".")
+    remedy = "; save it as UTF-8" if isinstance(error, UnicodeError) else ""
+    return " ".join(str(error).split()).rstrip(".") + remedy
 
 
 def as_labels(texts: NDArray[Any]) -> NDArray[Any]:

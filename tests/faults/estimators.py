@@ -303,7 +303,7 @@ FAULTS = [
     Fault("aligned: the wrong rows", "estimators/aligned.py", "offsets[k + 1] + j", "offsets[k + 1] + i", "test_aligned"),
     Fault("landmarks of chunks: masks are dropped", "distributed/landmarks.py", "if isinstance(X._meta, np.ma.MaskedArray):", "if False:", "test_distributed"),
     Fault("files: the first of two columns of a name", "datasets/_columns.py", "if (count := first.count(name)) > 1:", "if False:", "test_tables"),
-    Fault("files: lines are counted without the empty ones", "datasets/_files.py", "line = next(islice(_rows(path, header), int(place[1]), None))[0]", "line = int(place[1]) + 1 + int(header)", "test_tables"),
+    Fault("files: lines are counted without the empty ones", "datasets/_files.py", "line = next(islice(_rows(path, header), int(row), None))[0]", "line = int(row) + 1 + int(header)", "test_tables"),
     Fault("files: spaces make classes", "datasets/_files.py", "row[at].strip() if at", "row[at] if at", "test_tables"),
     Fault("files: a missing IDX file stands for its folder", "datasets/_load.py", "if not path.exists():", "path = path if path.exists() else path.parent\n    if False:", "test_datasets"),
     Fault("command: warnings of some commands only", "cli/__init__.py", "        with printed_warnings():", "        if True:", "test_cli_scores"),
