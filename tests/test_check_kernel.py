@@ -147,8 +147,21 @@ def test_a_kernel_with_an_edge_is_for_the_inputs_law_only(width, rng):
 
 
 def test_a_kernel_that_grows_is_unbounded():
-    for power, bounded in ((1.0, False), (0.2, False), (0.0, True), (-0.5, True)):
+    for power, bounded in ((1.0, False), (1e307, False), (0.2, False), (0.0, True), (-0.5, True)):
         assert gc.check_kernel(Growing(power)).plane.bounded == bounded
+
+
+@dataclass(frozen=True)
+class Ring(gc.Kernel):
+    def log(self, sq_dist):
+        return np.where((sq_dist > 9.0) & (sq_dist < 16.0), -np.inf, -0.5 * sq_dist)
+
+    def grad_log(self, sq_dist):
+        return -0.5 + 0.0 * sq_dist
+
+
+def test_a_hole_is_no_edge():
+    assert gc.check_kernel(Ring()).reach == np.inf
 
 
 class Single(Laplace):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn.manifold
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE as ScikitTSNE
@@ -161,6 +162,8 @@ def test_model_selection_by_a_score_of_the_places(rng):
         gc.metrics.scorer("R(11)")(half, X)
     with pytest.raises(ValueError, match="compares classes, and y is None"):
         gc.metrics.scorer("10-NN accuracy")(half, X)
+    with pytest.raises(ValueError, match=r"take one of them\.$"):
+        gc.metrics.scorer("R")(half, sp.csr_array(X))
 
 
 def test_scores_of_a_sample_of_rows_are_found_beside_their_errors(monkeypatch, rng):

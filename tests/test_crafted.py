@@ -255,6 +255,15 @@ def test_a_column_that_cannot_be_used_is_named(values, match):
         gc.TSNE().fit(pandas.DataFrame({"a": [0.0, 1.0, 3.0], "b": values}))
 
 
+def test_the_first_column_with_the_value_that_is_named_is_named():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [0.0, np.inf, 3.0], "b": [np.nan, 1.0, 2.0]})
+    with pytest.raises(ValueError, match="NaN in column 'b'"):
+        gc.TSNE().fit(frame)
+    with pytest.raises(TypeError, match="^Feature names are only supported"):
+        gc.TSNE().fit(pandas.DataFrame(np.eye(3), columns=["a", 1, "c"]))
+
+
 def test_methods_without_weights_name_themselves():
     for method in (gc.CCPCA(), gc.AttractionRepulsionPCA()):
         with pytest.raises(TypeError, match=f"{type(method).__name__} takes no sample weights"):

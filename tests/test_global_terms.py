@@ -292,3 +292,8 @@ def test_points_that_are_held_add_up():
         )
     with pytest.raises(ValueError, match="noise_exponent must be a finite number"):
         gc.couplings.EffectiveCoupling(noise_exponent="a")
+    law = gc.GraphModel("gaussian", "B")
+    with pytest.raises(ValueError, match="noise_exponent must be a finite number"):
+        gc.couplings.EffectiveCrossEntropy(law.posterior(np.eye(3)), law, noise_exponent="a")
+    with pytest.raises(TypeError, match="kernel must be an instance of"):
+        gc.couplings.ReconstructionCoupling(input_kernel="gaussian")

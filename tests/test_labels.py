@@ -117,8 +117,10 @@ def test_impossible_weights_are_refused():
 
 
 def test_two_classes_one_of_which_is_minus_one():
-    with pytest.warns(UserWarning, match="y holds one class and -1, which stands for unknown"):
-        target_codes(np.array([-1, 1, 1]), 3)
+    for kind in (int, float, object):
+        with pytest.warns(UserWarning, match="y holds one class and -1, which stands for unknown"):
+            target_codes(np.array([-1, 1, 1], dtype=kind), 3)
+    target_codes(np.array([None, 1, 1]), 3)
 
 
 def test_classes_pull_their_points_together():

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple.couplings import Confinement
+from graphcouple.estimators.rows import warn_if_places_are_shared
 from tests.fuzz.check import exact_objective
 from tests.reference import fast_and_nightly, numerical_gradient, relative_error
 
@@ -220,9 +221,12 @@ def test_rows_that_differ_but_share_a_place_are_told():
     dots, short = np.stack([y, y**2], axis=1), {"early_exaggeration": 1, "max_iter": 1}
     with (
         pytest.warns(ConvergenceWarning, match="far from its size"),
-        pytest.warns(ConvergenceWarning, match=r"points lie in 3 places although"),
+        pytest.warns(ConvergenceWarning, match=r"points lie in 3 places although.* Lower the perplexity below"),
     ):
         gc.TSNE(perplexity=10, init=dots, random_state=0, **short).fit(blobs)
+    for size, remedy in (("n_neighbors", "Lower n_neighbors below"), (None, "Raise max_iter, or remove rows of X")):
+        with pytest.warns(ConvergenceWarning, match=remedy):
+            warn_if_places_are_shared(blobs, dots, size)
 
 
 def test_components_that_start_as_dots_do_not_push_each_other_far_out():

@@ -100,9 +100,7 @@ class EffectiveCrossEntropy(PairCoupling):
             )
         self.negative_sample_rate = check_positive("negative_sample_rate", negative_sample_rate)
         self.repulsion_strength = check_positive("repulsion_strength", repulsion_strength)
-        if not np.isfinite(noise_exponent):
-            raise ValueError(f"noise_exponent must be a finite number, got {noise_exponent!r}.")
-        self.noise_exponent = noise_exponent
+        self.noise_exponent = _check_exponent(noise_exponent)
         # Each edge pulls once and brings γm pushes in each direction, shared among all n points.
         self.crowd = self.n_points / (2.0 * self.repulsion_strength * self.negative_sample_rate)
         radial = prior.edge_strength(latent_model.kernel)
@@ -247,9 +245,7 @@ class EffectiveCoupling(Coupling):
     def __post_init__(self) -> None:
         check_positive("negative_sample_rate", self.negative_sample_rate)
         check_positive("repulsion_strength", self.repulsion_strength)
-        exponent: Any = self.noise_exponent
-        if not isinstance(exponent, Real) or not np.isfinite(float(exponent)):
-            raise ValueError(f"noise_exponent must be a finite number, got {exponent!r}.")
+        _check_exponent(self.noise_exponent)
 
     def latex(self, latent: GraphModel) -> str:
         """Return the loss; see `Coupling.latex`. `EffectiveCrossEntropy` defines the weights c_ij."""
@@ -273,3 +269,9 @@ class EffectiveCoupling(Coupling):
         strength = "" if self.repulsion_strength == 1.0 else f", weighing {self.repulsion_strength:g}"
         noise = f" of law degree^{self.noise_exponent:g}" if self.noise_exponent else ""
         return f"effective cross-entropy of {self.negative_sample_rate:g} negative samples{noise}{strength}"
+
+
+def _check_exponent(value: Any) -> float:
+    if not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise ValueError(f"noise_exponent must be a finite number, got {value!r}.")
+    return float(value)

@@ -140,7 +140,7 @@ class PairwiseControlledCoupling(Coupling):
         problem.refuse_weights(self)
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
         if n < 3:
-            raise ValueError(f"further pairs need at least 3 points, got {n}.")
+            raise ValueError(f"further pairs need at least 3 points, got {n}; add rows to X.")
         return self._among(n)._bound(problem, n, rng)
 
     def _among(self, n: int) -> PairwiseControlledCoupling:

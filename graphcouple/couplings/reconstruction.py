@@ -247,6 +247,8 @@ class ReconstructionCoupling(Coupling):
 
     def __post_init__(self) -> None:
         check_positive("reg", self.reg)
+        if self.input_kernel is not None:
+            require_kernel(self.input_kernel)
 
     def bind(self, problem: Problem) -> ReconstructionEnergy:
         """Return the energy of the problem's points."""

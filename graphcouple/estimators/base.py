@@ -165,8 +165,10 @@ class CouplingEstimator(PlacesNewPoints):
             rows, sentence, equal = self._gathered(rows, sentence)
         result = self._carry_out(sentence, rows, rng, snapshots=snapshots)
         if X is not None and not (result.solution.stopped or self.terms):
+            by_number = hasattr(self, "n_neighbors") and not hasattr(self, "perplexity")
+            neighbors = "n_neighbors" if by_number else "the perplexity"
             has_law = as_coupling(sentence.coupling).places_points
-            warn_if_places_are_shared(rows.X, result.solution.Z, has_law)
+            warn_if_places_are_shared(rows.X, result.solution.Z, neighbors if has_law else None)
         # An earlier fit is kept until the run has finished.
         self._rows, self._landmarks = equal, landmarks
         self._keep(result, np.float64 if X is None else X.dtype)

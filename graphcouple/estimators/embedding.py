@@ -211,13 +211,15 @@ class EmbeddingEstimator(ScikitTransformer):
         try:
             return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32, np.float16], **options)
         except TypeError as error:
+            if "Feature names" in str(error):
+                raise
             reason = "" if "promoted" in str(error) else f" ({error})"
             raise TypeError(_not_numbers(X, names) + reason) from None
         except ValueError as error:
             # scikit-learn's message goes on to recommend other estimators.
             if "contains NaN" in str(error) or "contains infinity" in str(error):
-                where = _first_column(X, names, lambda values: not np.isfinite(values).all())
-                value = "NaN" if "contains NaN" in str(error) else "infinity"
+                value, is_bad = ("NaN", np.isnan) if "contains NaN" in str(error) else ("infinity", np.isinf)
+                where = _first_column(X, names, lambda values: is_bad(values).any())
                 raise ValueError(f"X holds {value}{where}; impute or drop those entries first.") from None
             if "could not convert" in str(error) or "Cannot cast" in str(error):
                 where = _first_column(X, names, _no_number)

@@ -143,8 +143,11 @@ class EqualRows:
         return EqualRows(np.unique(point, return_index=True)[1], point)
 
 
-def warn_if_places_are_shared(X: Any, Z: FloatArray, has_law: bool = True) -> None:
-    """Warn if three or more points of the map `Z`, which may have a law, share a place and their rows of `X` differ."""
+def warn_if_places_are_shared(X: Any, Z: FloatArray, neighbors: str | None = "the perplexity") -> None:
+    """Warn if three or more points of the map `Z` share a place and their rows of `X` differ.
+
+    `neighbors` is the parameter with the number of neighbours, or None for a map that has no law.
+    """
     size = np.abs(Z - Z.mean(axis=0)).max()
     if not size > 0:
         return
@@ -158,9 +161,9 @@ def warn_if_places_are_shared(X: Any, Z: FloatArray, has_law: bool = True) -> No
     # Two rows that are nearly equal may share a place.
     if rows.size > 2 * places.size:
         remedy = (
-            "Lower the perplexity below the number of points in the smallest group, or the exaggeration, raise "
+            f"Lower {neighbors} below the number of points in the smallest group, or the exaggeration, raise "
             "max_iter, or use a kernel with a heavier tail in the embedding."
-            if has_law
+            if neighbors
             else "Raise max_iter, or remove rows of X that lie far from all others."
         )
         warn(

@@ -95,14 +95,15 @@ def tail(kernel: Any) -> float:
 def reach(kernel: Any) -> float:
     """Return about the distance beyond which k is 0; inf if it is positive up to `_TAIL` times its scale."""
     dist = np.geomspace(1.0, _TAIL, 400) * _scale(kernel)
-    zero = np.isneginf(_log(kernel, dist))
-    return float(dist[np.argmax(zero)]) if zero.any() else float("inf")
+    positive = np.flatnonzero(~np.isneginf(_log(kernel, dist)))
+    edge = positive[-1] + 1 if positive.size else 0
+    return float(dist[edge]) if edge < len(dist) else float("inf")
 
 
 def assumptions(kernel: Any, dim: int) -> tuple[bool, bool]:
     """Return whether k is bounded, and integrable on R^dim."""
     middle, near = map(float, _slopes(kernel, _scale(kernel) / _FAR[1:]))
     far = _log(kernel, _FAR * _scale(kernel))
-    grows = bool((far[1:] > far[:-1] + _FACTOR).all())
+    grows = bool(((far[1:] > far[:-1] + _FACTOR) | (far[1:] == np.inf)).all())
     bounded = (near < _FLAT or near < _FALLS * middle) and not grows
     return bounded, near < dim - _FLAT and tail(kernel) > dim + _FLAT

@@ -202,7 +202,9 @@ class scorer:
             scores = score_each(X, Z, y, metric=self.metric)[""]
         name = self._find(scores)
         if name is None:
-            raise ValueError(f"{self.score!r} is no score of these {len(X)} rows{self._why_none(scores, y)}")
+            raise ValueError(
+                f"{self.score!r} is no score of these {len(as_map(Z['']))} rows{self._why_none(scores, y)}"
+            )
         greater = name not in LESS_IS_BETTER if self.greater_is_better is None else self.greater_is_better
         return scores[name] if greater else -scores[name]
 
@@ -210,7 +212,8 @@ class scorer:
         base = self.score.partition("(")[0]
         sizes = [name for name in scores if name.partition("(")[0] == base and not name.endswith("±")]
         if sizes:
-            return f", but {', '.join(sizes)} are: take one of them, or more rows, in fewer folds."
+            more = ", or more rows, in fewer folds" if "(" in self.score else ""
+            return f", but {', '.join(sizes)} are: take one of them{more}."
         return (
             ": it compares classes, and y is None. Pass y." if y is None else "; there are " + ", ".join(scores) + "."
         )
@@ -237,7 +240,7 @@ def score_each(
     n_jobs: int | None = None,
 ) -> dict[Any, dict[str, float]]:
     """Return the scores of each embedding by its name."""
-    points, sizes, n_rows = check_scoring(X, y, K, n_rows)
+    points, codes, sizes, n_rows = check_scoring(X, y, K, n_rows)
     if not maps:
         raise ValueError("Z must name at least one embedding.")
     maps = {name: as_map(Z, "Z" if name == "" else f"Z[{name!r}]", points.shape[0]) for name, Z in maps.items()}
@@ -245,14 +248,14 @@ def score_each(
         points, list(maps.values()), metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs
     )
     local = min(_LOCAL, points.shape[0] - 2)
-    near, classes = neighbors_of(points, y, local, metric, n_jobs)
+    near, classes = neighbors_of(points, codes, local, metric, n_jobs)
     table = {}
     for (name, embedding), relation in zip(maps.items(), relations, strict=True):
         scores = _geometry(relation, sizes, local)
         tears = tears_of(near, embedding, classes, LENGTH, n_jobs)
         scores |= {"torn edges": tears.edges, "flung points": tears.flung, "detached points": tears.detached}
-        if y is not None:
-            scores |= _classes(None if is_precomputed(metric) else points, embedding, y, random_state, n_jobs)
+        if codes is not None:
+            scores |= _classes(None if is_precomputed(metric) else points, embedding, codes, random_state, n_jobs)
         own_scores = {score: _registered(score, points, embedding, y) for score in SCORES.names()}
         table[name] = scores | {score: value for score, value in own_scores.items() if value is not None}
     return table
@@ -283,20 +286,19 @@ def _read_only(values: Any) -> Any:
     return view
 
 
-def check_scoring(X: Any, y: Any, K: Any, n_rows: Any) -> tuple[Any, dict[str, int], int | None]:
-    """Return the checked points, the sizes of neighborhoods by name, and the number of rows to use."""
+def check_scoring(X: Any, y: Any, K: Any, n_rows: Any) -> tuple[Any, Any, dict[str, int], int | None]:
+    """Return the points, the numbers of their classes, sizes of neighborhoods by name, and how many rows to use."""
     points = as_points(X, at_least=4)
     n = points.shape[0]
-    if y is not None:
-        check_classes(y, n)
+    classes = None if y is None else check_classes(y, n)
     if is_word("n_rows", n_rows, "auto", "a number of points or None"):
         n_rows = None if n <= ALL_ROWS else SAMPLED_ROWS
     elif n_rows is not None:
         check_integer("n_rows", n_rows, 2)
     if K is not None:
-        return points, {f"R({k})": k for k in check_sizes(K, n)}, n_rows
+        return points, classes, {f"R({k})": k for k in check_sizes(K, n)}, n_rows
     local = min(_LOCAL, n - 2)
-    return points, {f"R({local})": local, "R(n/4)": n // 4, "R(n/2)": n // 2}, n_rows
+    return points, classes, {f"R({local})": local, "R(n/4)": n // 4, "R(n/2)": n // 2}, n_rows
 
 
 def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[str, float]:

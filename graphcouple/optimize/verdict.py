@@ -56,7 +56,7 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
     if solution.collapsed:
         reason = (
             "the embedding has collapsed: all points are in one place, not at a minimum. "
-            + ("Lower early_exaggeration (1 for none) or the perplexity, or s" if exaggerates else "S")
+            + ("Lower early_exaggeration (1 for none), or the perplexity or n_neighbors, or s" if exaggerates else "S")
             + "tart from a wider embedding."
         )
     elif monitor.interrupted:

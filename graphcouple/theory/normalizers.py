@@ -170,12 +170,12 @@ def quadrature(kernel: Kernel, graph: sp.csr_array, labels: IntArray, dim: int) 
         return np.exp((edges.data * kernel.log(sq_dist)).sum(axis=1))
 
     # A kink in the kernel is one along lines, which boxes meet slowly.
-    smooth = kernel.order_at_zero == 2.0 and reach(kernel) == math.inf
+    smooth = kernel.order_at_zero in (2.0, 4.0, math.inf) and reach(kernel) == math.inf
     limits = [-np.inf] * n_dims, [np.inf] * n_dims
     with np.errstate(all="ignore"):
         integral = cubature(density, *limits, rtol=1e-8 if smooth else 1e-6, max_subdivisions=20_000)
     value = float(integral.estimate)
-    if not math.isfinite(value):
+    if value == math.inf:
         return LogNormalizer(math.inf, 0.0, "quadrature")
     return LogNormalizer(log_scale + math.log(value), float(integral.error) / value, "quadrature")
 
