@@ -260,7 +260,7 @@ def test_the_first_column_with_the_value_that_is_named_is_named():
     frame = pandas.DataFrame({"a": [0.0, np.inf, 3.0], "b": [np.nan, 1.0, 2.0]})
     with pytest.raises(ValueError, match="NaN in column 'b'"):
         gc.TSNE().fit(frame)
-    with pytest.raises(TypeError, match="^Feature names are only supported"):
+    with pytest.raises(TypeError, match=r"^Feature names are only supported"):
         gc.TSNE().fit(pandas.DataFrame(np.eye(3), columns=["a", 1, "c"]))
 
 
