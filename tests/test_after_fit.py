@@ -65,6 +65,7 @@ def test_a_fit_that_fails_late_leaves_the_earlier_one(points, monkeypatch, metho
         (gc.Isomap(n_neighbors=40, metric="manhattan"), {"n_neighbors": 20, "metric": "euclidean"}),
         (gc.CCPCA(perplexity=8, n_samples=5, random_state=0), {"perplexity": 3.0}),
         (gc.DiffusionMaps(perplexity=8), {"perplexity": 4, "metric": "cosine"}),
+        (gc.TwoScaleCoupling(gc.TSNE(perplexity=8, max_iter=20), random_state=0), {"estimator": gc.UMAP()}),
     ],
     ids=lambda each: type(each).__name__,
 )
@@ -81,6 +82,27 @@ def test_parameters_set_after_the_fit_change_neither_places_nor_the_report(point
         # Parameters that are set after loading change no more than before.
         assert loaded.set_params(dof=9.0).report() == report
         assert loaded.update(new).loss_ == method.update(new).loss_
+
+
+@pytest.mark.filterwarnings("ignore:the embedding has not settled")
+def test_a_wrapper_heeds_options_that_are_set_after_its_fit(points):
+    X, new = points
+    plain = gc.TSNE(perplexity=8, max_iter=20, random_state=0, transform_method=LinearRegression())
+    placed = plain.fit(X).transform(new)
+    wrapped = gc.TwoScaleCoupling(clone(plain).set_params(transform_method="law"), weight=0.0, random_state=0).fit(X)
+    wrapped.set_params(estimator__transform_method=LinearRegression(), estimator__max_iter=3)
+    np.testing.assert_array_equal(wrapped.transform(new), placed)
+    assert wrapped.update(new, move="all").n_iter_ == 3
+
+
+def test_the_law_of_a_graph_of_ones_own_comes_back_from_a_file(points, tmp_path):
+    graph = np.exp(-np.square(points[0][:, None] - points[0]).sum(axis=2)) - np.eye(60)
+    options = {"init": "random", "max_iter": 20, "random_state": 0}
+    fitted = gc.GraphCoupling(graph, gc.GraphModel("student", "E"), **options).fit()
+    fitted.save(tmp_path / "graph.gc")
+    loaded = gc.load(tmp_path / "graph.gc").set_params(input=None)
+    np.testing.assert_array_equal(loaded.point_losses(), fitted.point_losses())
+    assert loaded.posterior_.entropy() == fitted.posterior_.entropy()
 
 
 def test_reports_have_the_terms_and_the_nested_parameters_of_the_fit(points, tmp_path):

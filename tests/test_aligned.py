@@ -143,6 +143,7 @@ def test_same_rows_classes_and_wrapped_methods(digits):
         (gc.TSNE(init=np.zeros((40, 2))), "starts from an array"),
         (gc.TSNE(n_landmarks=20), "is of a part of the rows"),
         (gc.UMAP(repulsion="sampled"), "is made by sampled steps"),
+        (gc.LaptSNE(batch_size=10, n_clusters=3), "is made in batches of one graph's rows"),
         (gc.DistR(gc.TSNE(perplexity=5)), "has shared places"),
         (gc.TSNE(warm_start=True), "continues another; leave checkpoint and warm_start out"),
         (gc.COSNE(), "must be flat"),
@@ -168,6 +169,7 @@ def test_methods_that_cannot_be_aligned_say_why(method, match):
         ([FIRST, SECOND], {"relations": {5: 7}}, TypeError, "relations must be a list .* got dict"),
         ([FIRST, SECOND], {"relations": [pd.Series({5: 7})]}, TypeError, r"\[0\] must be a dict, .* got Series"),
         ([FIRST, SECOND], {"relations": [{0.7: 1.9}]}, TypeError, r"relations\[0\] must hold row numbers"),
+        ([FIRST, None], {"relations": [RELATED]}, ValueError, "X is None, and TSNE finds its graph among points"),
         ([FIRST, SECOND], {"relations": [True]}, TypeError, r"relations\[0\] must be a dict, .* got bool"),
     ],
 )

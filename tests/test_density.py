@@ -7,6 +7,8 @@ from scipy.spatial.distance import cdist
 
 import graphcouple as gc
 from graphcouple.couplings import LocalRadii, Problem
+from graphcouple.graphs import Support
+from graphcouple.neighbors import distances_of
 from tests.reference import numerical_gradient, relative_error
 
 RNG = np.random.default_rng(3)
@@ -73,6 +75,10 @@ def test_distances_and_other_metrics_serve_as_well():
     Z = X[:, :2]
     expected = bound(LAWS["D"], gc.Density())[1].value(Z)
     assert bound(LAWS["D"], gc.Density(), "precomputed", cdist(X, X))[1].value(Z) == pytest.approx(expected)
+    # A sparse graph of neighbours stores many distances in one direction.
+    one_way, pairs = sp.csr_array(np.triu(cdist(X, X))), Support.all_pairs(len(X))
+    stored, whole = distances_of(one_way, "precomputed"), distances_of(cdist(X, X), "precomputed")
+    np.testing.assert_array_equal(stored.of_edges(pairs), whole.of_edges(pairs))
     assert bound(LAWS["D"], gc.Density(), "manhattan")[1].value(Z) != pytest.approx(expected)
 
 

@@ -160,6 +160,13 @@ def test_as_many_places_as_points_give_the_plain_method():
     assert reduced.loss_ < plain.loss_ + 1e-3 * abs(plain.loss_)
 
 
+def test_the_inverse_of_a_place_is_the_mean_of_its_points():
+    shared = gc.DistR(gc.TSNE(perplexity=8, max_iter=20), n_prototypes=6, random_state=0).fit(X)
+    for k, place in enumerate(shared.prototypes_):
+        mean = X[shared.labels_ == k].mean(axis=0)
+        np.testing.assert_allclose(shared.inverse_transform(place[None])[0], mean, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("method", "message"),
     [
@@ -167,6 +174,7 @@ def test_as_many_places_as_points_give_the_plain_method():
         (gc.SNEkhorn(perplexity=8), "prior B, D or E"),
         (gc.TSNE(terms=[gc.LargeScale()]), "terms"),
         (gc.TSNE(n_landmarks=20), "part of the rows"),
+        (gc.LaptSNE(batch_size=10, n_clusters=3), "batches of one graph's rows"),
         (gc.GraphCoupling(gc.GraphModel("gaussian", "B"), gc.GraphModel(gc.Odds(gc.Student()), "B")), "at distance 0"),
     ],
 )

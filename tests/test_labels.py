@@ -123,6 +123,19 @@ def test_two_classes_one_of_which_is_minus_one():
     target_codes(np.array([None, 1, 1]), 3)
 
 
+@pytest.mark.parametrize("before", [False, True])
+def test_a_copy_without_a_class_has_the_class_of_its_copy(before):
+    y = np.arange(20) % 2
+    doubled, known = np.concatenate([X, X]), np.concatenate([np.full(20, -1), y][:: 1 if before else -1])
+    other = known.copy()
+    other[1 if before else 21] = 0
+    tsne = gc.TSNE(perplexity=5, unique=True, target_weight=0.8, max_iter=20, random_state=0)
+    wanted = tsne.fit(doubled, np.concatenate([y, y])).embedding_
+    np.testing.assert_array_equal(tsne.fit(doubled, known).embedding_, wanted)
+    with pytest.raises(ValueError, match="equal but of different classes"):
+        tsne.fit(doubled, other)
+
+
 def test_classes_pull_their_points_together():
     told = gc.TSNE(perplexity=5, target_weight=0.8, random_state=0).fit(X, np.arange(20) % 2)
     nearest = np.square(told.embedding_[:, None] - told.embedding_).sum(axis=-1) + np.diag(np.full(20, np.inf))

@@ -224,7 +224,7 @@ def _related(relation: Any, n_rows: int, n_next: int, name: str) -> tuple[IntArr
 
 def _prepared(method: CouplingEstimator, X: Any, y: Any, rng: np.random.RandomState) -> Prepared:
     method._validate_params()
-    return prepare(method.sentence, Rows(method._checked(X), y), rng)
+    return prepare(method.sentence, Rows(method._points_of(X), y), rng)
 
 
 @dataclass(frozen=True)

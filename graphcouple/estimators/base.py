@@ -81,6 +81,15 @@ class CouplingEstimator(PlacesNewPoints):
         """Whether the input is a graph or a posterior, so that `X` is not needed for it."""
         return not isinstance(self.sentence.input, GraphLaw)
 
+    @property
+    def posterior_(self) -> RandomGraph:
+        """The law of the input's graph."""
+        check_is_fitted(self)
+        # A file holds the graph, but not its law.
+        if self._posterior is None and self._given is None and self._laws["input"] is not None:
+            self._posterior = posterior_of(self.sentence.replace(**self._laws), None, None)
+        return super().posterior_
+
     def _stated(self, input: Any, latent: GraphModel, coupling: Any, optimizer: Any) -> Sentence:
         """Return the sentence of these laws, this coupling and optimizer, with the estimator's other parameters."""
         laws = {"input": input, "latent": latent, "coupling": coupling, "terms": self.terms, "optimizer": optimizer}
@@ -89,6 +98,15 @@ class CouplingEstimator(PlacesNewPoints):
         options = {name: getattr(self, name) for name in (*RUN_OPTIONS, *self._options) if name not in ("terms", "run")}
         changes = {name: value for name, value in options.items() if not same(value, fields[name].default)}
         return Sentence(**laws, **others, **changes)
+
+    def _points_of(self, X: Any) -> Any:
+        """Return checked points, or None for a method whose input is a graph."""
+        if X is None and not self._has_own_graph:
+            raise ValueError(
+                f"X is None, and {type(self).__name__} finds its graph among points; give points, or a graph or a "
+                "posterior as the input of GraphCoupling."
+            )
+        return None if X is None else self._checked(X)
 
     def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, *, resume: bool = False, **weights: Any) -> Self:
         """Embed `X`.
@@ -140,14 +158,9 @@ class CouplingEstimator(PlacesNewPoints):
             raise TypeError(
                 f"fit has no argument {next(iter(weights))!r}; it has X, y, neighbors, resume and sample_weight."
             )
-        if X is None and not self._has_own_graph:
-            raise ValueError(
-                f"X is None, and {type(self).__name__} finds its graph among points; give points, or a graph or a "
-                "posterior as the input of GraphCoupling."
-            )
         self._heed(y)
+        X = self._points_of(X)
         if X is not None:
-            X = self._checked(X)
             self.models(X.shape[0])
             # Sparse points, distances and known neighbours have no dense copies.
             if self.n_landmarks is None and not (issparse(X) or self.takes_distances or neighbors is not None):
@@ -295,7 +308,7 @@ class CouplingEstimator(PlacesNewPoints):
         if isinstance(temperature, str) and temperature != "auto":
             raise ValueError(f"temperature must be a number above 0, or 'auto', got {temperature!r}.")
         X = None if self._given is None else self._given.X
-        posterior = posterior_of(self.sentence, None, None) if self._given is None else self.posterior_
+        posterior = self.posterior_
         value = 1.0 / effective_graphs(posterior) if isinstance(temperature, str) else temperature
         sentence = self.sentence.replace(summation=Exact())
         rng = check_random_state(copy.deepcopy(self.random_state))

@@ -108,7 +108,7 @@ class DistR(WithTerm):
         refuse_parts(plain, "give points shared places", own)
         plain._validate_params()
         rng = check_random_state(plain.random_state)
-        part = prepare(sentence, Rows(X if X is None else plain._checked(X), y, neighbors), rng)
+        part = prepare(sentence, Rows(plain._points_of(X), y, neighbors), rng)
         if type(part.coupling) is not CrossEntropy:
             raise ValueError(
                 f"{type(plain).__name__} has {type(part.coupling).__name__}, but points can share places under the "

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._numba.threads import one_blas_thread, threads_kept
+from graphcouple._support.validation import UNLABELLED
 from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.couplings.network import Network
 from graphcouple.couplings.parametric import FeatureMap
@@ -208,16 +209,20 @@ class PlacesNewPoints(HasLaw):
         places = self._checked_places(Z)
         if not len(places):
             raise ValueError("Z has no rows; give at least one place.")
-        others = len(self._places) - 1
+        fitted, X, weights = self._places, self._given.X, self._given.weights
+        columns = categories_of(self._given)
+        if (equal := EqualRows.of(fitted)) is not None and equal.first.size > 2:
+            # Points that share a place count as one: their mean.
+            fitted, X, weights = fitted[equal.first], means_of(equal.averages(weights), X, columns), None
+        others = len(fitted) - 1
         few = min(_NEARBY, others / 3.0)
         bandwidth = Perplexity(few) if few > 1.0 else None
         near = min(int(3 * _NEARBY), others)
         # Coordinates of a curved map are a chart: its places are as far apart as the space says.
         metric = "euclidean" if self._space is None else self._space
         law = GraphModel(Gaussian(), UnitOutDegree(), bandwidth, n_neighbors=near, metric=metric)
-        fitted = law.given(self._places, sample_weight=self._given.weights)
-        weights = (edges.normalized() for _, edges in _in_parts(fitted, places, self.n_jobs))
-        parts = [means_of(each, self._given.X, categories_of(self._given)) for each in weights]
+        near_places = _in_parts(law.given(fitted, sample_weight=weights), places, self.n_jobs)
+        parts = [means_of(edges.normalized(), X, columns) for _, edges in near_places]
         inverse = sp.vstack(parts).toarray() if sp.issparse(parts[0]) else np.vstack(parts)
         return inverse.astype(self.embedding_.dtype, copy=False)
 
@@ -292,7 +297,9 @@ class PlacesNewPoints(HasLaw):
         codes = and_unknown(law.labels, X.shape[0])
         if self.unique and (copies := EqualRows.of(whole)) is not None:
             equal = copies if equal is None else equal.joined(copies)
-            weights, codes = copies.added(weights), None if codes is None else codes[copies.first]
+            if codes is not None and law.labels is not None:
+                codes = codes[copies.first_known(np.append(law.labels, np.full(X.shape[0], UNLABELLED)))]
+            weights = copies.added(weights)
             Z, old, whole = Z[copies.first], old[copies.first], whole[copies.first]
         rows = Rows(whole, weights=weights, codes=codes)
         if move == "all":

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from graphcouple._support.validation import warn
+from graphcouple._support.validation import UNLABELLED, warn
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.labels import label_array, target_codes
@@ -108,6 +108,11 @@ class EqualRows:
         rows = np.ones(self.n_rows) if weights is None else weights
         return np.bincount(self.point, weights=rows).astype(np.float64)
 
+    def averages(self, weights: Any) -> sp.csr_array:
+        """Return the matrix that takes rows to the means of points, with the rows' weights, 1 each by default."""
+        rows = np.ones(self.n_rows) if weights is None else weights
+        return sp.csr_array((rows / self.added(weights)[self.point], (self.point, np.arange(self.n_rows))))
+
     def first_of(self, y: Any) -> Any:
         """Return the value of each point's first row, or `y` itself if it has no value for each row."""
         try:
@@ -121,15 +126,23 @@ class EqualRows:
         if y is None:
             return None
         labels, codes = label_array(y), target_codes(y, self.point.size)
-        of_points = labels[self.first]
-        differ = np.flatnonzero(codes != codes[self.first][self.point])
+        first = self.first_known(codes)
+        differ = np.flatnonzero((codes != codes[first][self.point]) & (codes != UNLABELLED))
         if differ.size:
             row = int(differ[0])
             raise ValueError(
-                f"rows {row} and {int(self.first[self.point[row]])} of X are equal but of different classes; with "
+                f"rows {row} and {int(first[self.point[row]])} of X are equal but of different classes; with "
                 "unique=True they are one point."
             )
-        return of_points
+        return labels[first]
+
+    def first_known(self, codes: Any) -> IntArray:
+        """Return each point's first row with a known class, or its first row if there is none."""
+        known = np.flatnonzero(codes != UNLABELLED)
+        first = self.first.copy()
+        # The first of the rows is assigned last.
+        first[self.point[known[::-1]]] = known[::-1]
+        return first
 
     def and_more(self, n_more: int) -> EqualRows:
         """Return the rows followed by new rows, each a point of its own."""

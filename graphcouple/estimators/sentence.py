@@ -11,7 +11,7 @@ from graphcouple.couplings import Problem
 from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators._progress import Progress
 from graphcouple.laws import GraphModel, Space
-from graphcouple.optimize import Descent, Optimizer
+from graphcouple.optimize import Descent, MiniBatches, Optimizer
 
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")
 _NOT_SHOWN = ("random_state", "n_jobs", "verbose", "callback", "checkpoint", "on_interrupt", "warm_start")
@@ -144,6 +144,7 @@ def refuse_parts(method: Any, cannot: str, *own: tuple[Any, str]) -> None:
         (method.shares_places, "has shared places, which are fitted alone; pass its `estimator`"),
         (sentence.get("n_landmarks") or sentence.get("unique"), "is of a part of the rows; fit them all"),
         (isinstance(optimizer, Optimizer) and optimizer.noisy, "is made by sampled steps; take another method"),
+        (isinstance(optimizer, MiniBatches), "is made in batches of one graph's rows; take all rows at once"),
         (
             sentence.get("checkpoint") or sentence.get("warm_start"),
             "continues another; leave checkpoint and warm_start out",

@@ -20,6 +20,9 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import PositionUncertainty, Solution
 
+# Options of new points and of further runs, which a fitted method reads anew.
+_OPTIONS = ("transform_method", "n_jobs", "verbose", "run", "max_iter")
+
 
 @estimator
 class WithTerm(EmbeddingEstimator):
@@ -58,8 +61,10 @@ class WithTerm(EmbeddingEstimator):
     @property
     def _fitted(self) -> CouplingEstimator:
         check_is_fitted(self)
-        # Users may turn the map, as they may turn a plain method's.
+        # Users may turn the map and set options of a run, as they may for a plain method.
         self.estimator_.embedding_ = self.embedding_
+        if type(plain := self._plain()) is type(self.estimator_):
+            self.estimator_.set_params(**{name: getattr(plain, name) for name in _OPTIONS})
         return self.estimator_
 
     def _term(self) -> Term | None:
@@ -128,7 +133,12 @@ class WithTerm(EmbeddingEstimator):
         return {"estimator": self._fitted._saved()}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
-        self.estimator_ = type(self._plain())._loaded(remembered["estimator"])
+        saved = remembered["estimator"]
+        # Another plain method may have been set since `fit`.
+        kinds = {kind.__name__: kind for kind in (*_subclasses(CouplingEstimator), type(self._plain()))}
+        if saved["class"] not in kinds:
+            raise ValueError(f"the file is damaged: {saved['class']!r} is no coupling estimator. Fit again.")
+        self.estimator_ = kinds[saved["class"]]._loaded(saved)
 
     def transform(self, X: Any, return_loss: bool = False) -> Any:
         """Place new points by the plain method's law of their edges; see `CouplingEstimator.transform`."""
@@ -154,6 +164,10 @@ class WithTerm(EmbeddingEstimator):
     def uncertainty(self, temperature: float | str = "auto") -> PositionUncertainty:
         """Return how certain the positions are; see `CouplingEstimator.uncertainty`."""
         return self._fitted.uncertainty(temperature)
+
+
+def _subclasses(kind: Any) -> list[Any]:
+    return [each for own in kind.__subclasses__() for each in (own, *_subclasses(own))]
 
 
 def with_options_of(wrapper: Any, plain: CouplingEstimator) -> CouplingEstimator:

@@ -89,6 +89,8 @@ class StoredDistances(SquareDistances):
         """Return the squared distances of edges; see `Distances`."""
         edges, dist = self._edges()
         at = edges.find(support.rows, support.indices)
+        # A point may be among the neighbours of its neighbour only.
+        at = np.where(at < 0, edges.find(support.indices, support.rows), at)
         if (at < 0).any():
             e = int(np.argmax(at < 0))
             raise ValueError(

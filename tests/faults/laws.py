@@ -290,4 +290,5 @@ FAULTS = [
     Fault("kernels: an edge is no matter", "kernels/measured.py", "return float(dist[edge]) if edge < len(dist) else float(\"inf\")", "return float(\"inf\")", "test_check_kernel"),
     Fault("kernels: growing ones are bounded", "kernels/measured.py", "and not grows", "", "test_check_kernel"),
     Fault("labels: minus one may be a class", "laws/labels.py", "if n_classes == 1 and", "if False and", "test_labels"),
+    Fault("precomputed: distances in one direction", "neighbors/precomputed.py", "np.where(at < 0, edges.find(support.indices, support.rows), at)", "at", "test_density"),
 ]  # fmt: skip
