@@ -131,8 +131,8 @@ def main():
     if asked.measure:
         measure(asked.method, *asked.measure)
         return
-    print("|  | " + " | ".join(f"{stage}, s (GB)" for stage in STAGES) + " | all, s (GB) | loss | R(10) |")
-    print("|---" * (len(STAGES) + 4) + "|")
+    print("|  | " + " | ".join(f"{stage}, s (GB)" for stage in STAGES) + " | all, s (GB) | loss | R(10) | end |")
+    print("|---" * (len(STAGES) + 5) + "|")
     with tempfile.TemporaryDirectory() as folder:
         kept = asked.folder or Path(folder)
         for n in asked.sizes:
@@ -142,7 +142,7 @@ def main():
             done = json.loads(subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True).stdout)
             cells = [f"{done['seconds'].get(s, 0.0):.1f} ({done['peak'].get(s, 0) / 1e9:.2f})" for s in STAGES]
             cells += [f"{done['total']:.0f} ({max(done['peak'].values()) / 1e9:.2f})", f"{done['loss']:.4f}"]
-            print(f"| {n:,} | " + " | ".join(cells) + f" | {done['kept']:.3f} |  {done['end']}", flush=True)
+            print(f"| {n:,} | " + " | ".join(cells) + f" | {done['kept']:.3f} | {done['end']} |", flush=True)
             draw(np.load(target), y, kept / f"{asked.method}-{n}.png")
 
 

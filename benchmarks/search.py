@@ -94,7 +94,7 @@ def measure(X, args):
         print(found, flush=True)
         tried = [method for name, method in found.methods.items() if "→" in name]
         # The last drawn are as good a sample as any, and their loops are compiled.
-        each = alone(X, tried[-args.alone :])
+        each = alone(X, tried[-args.alone :]) if tried else float("nan")
         total = each * args.trials
         print(f"alone: {each:.1f} s each, {total:.0f} s for {args.trials}: {total / seconds:.1f} times", flush=True)
     if args.ranked:

@@ -83,7 +83,7 @@ def row(title, X, q, repeats):
             peer = min(known, key=seconds.__getitem__)
             ours, theirs = (loss(np.asarray(Z, dtype=np.float64)) / len(X) for Z in (fitted.embedding_, last[peer]))
             text += f"| {peer} {seconds[peer]:.2f} | {seconds[peer] / seconds[name]:.2f} | {ours:.4f} / {theirs:.4f} "
-        print(text + "|", flush=True)
+        print(text + ("|" if known else "| | | |"), flush=True)
 
 
 def main():

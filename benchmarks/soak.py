@@ -89,7 +89,7 @@ def main():
             X = points.normal(size=(int(rng.choice(SIZES)), 8)) + 10.0 * points.integers(3, size=1)
             drawn = methods(rng, Path(folder))
             drawn[rng.integers(len(drawn))](X)
-            if (fit + 1) % max(n_fits // 10, 1) == 0:
+            if (fit + 1) % max(n_fits // 10, 1) == 0 or fit + 1 in (a_round, n_fits):
                 now = seen[fit + 1] = state(process)
                 seconds = time.perf_counter() - begun
                 print(f"{fit + 1:>6} {now[0]:>8.0f} {now[1]:>8} {now[2]:>6} {now[3]:>6} {seconds:>8.0f}", flush=True)

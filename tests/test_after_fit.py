@@ -92,6 +92,14 @@ def test_a_wrapper_heeds_options_that_are_set_after_its_fit(points):
     wrapped = gc.TwoScaleCoupling(clone(plain).set_params(transform_method="law"), weight=0.0, random_state=0).fit(X)
     wrapped.set_params(estimator__transform_method=LinearRegression(), estimator__max_iter=3)
     np.testing.assert_array_equal(wrapped.transform(new), placed)
+    # A regressor is trained once, and a value that cannot be fitted with changes no places.
+    trained = wrapped.estimator_._regressor
+    wrapped.set_params(weight=-1.0)
+    np.testing.assert_array_equal(wrapped.transform(new), placed)
+    assert wrapped.estimator_._regressor is trained
+    wrapped.set_params(weight=0.0)
+    wrapped.estimator_.set_params(transform_method="law")
+    assert not np.array_equal(wrapped.transform(new), placed)
     assert wrapped.update(new, move="all").n_iter_ == 3
 
 
@@ -103,6 +111,9 @@ def test_the_law_of_a_graph_of_ones_own_comes_back_from_a_file(points, tmp_path)
     loaded = gc.load(tmp_path / "graph.gc").set_params(input=None)
     np.testing.assert_array_equal(loaded.point_losses(), fitted.point_losses())
     assert loaded.posterior_.entropy() == fitted.posterior_.entropy()
+    fitted.set_params(input=np.roll(graph, 7, axis=(0, 1))).save(tmp_path / "graph.gc")
+    with pytest.raises(AttributeError, match="of a graph of your own is not saved"):
+        _ = gc.load(tmp_path / "graph.gc").posterior_
 
 
 def test_reports_have_the_terms_and_the_nested_parameters_of_the_fit(points, tmp_path):
@@ -224,6 +235,18 @@ def test_a_regressor_learns_a_map_that_is_turned_anew(points):
     # The map is the user's to change in place.
     method.embedding_[:, 0] *= -1.0
     np.testing.assert_allclose(method.transform(new), placed @ TURN * [-1.0, 1.0], rtol=1e-6)
+
+
+def test_inverses_weigh_points_wherever_others_share_a_place(points):
+    X, weights = points[0], np.repeat([50.0, 1.0], 30)
+    fitted = gc.TSNE(perplexity=8, max_iter=20, random_state=0).fit(X, sample_weight=weights)
+    far = np.argsort(np.linalg.norm(fitted.embedding_ - fitted.embedding_[0], axis=1))
+    place = fitted.embedding_[far[:2]].mean(axis=0)[None]
+    wanted = fitted.inverse_transform(place)
+    moved = fitted.embedding_.copy()
+    moved[far[-1]] = moved[far[-2]]
+    fitted.embedding_ = moved
+    np.testing.assert_allclose(fitted.inverse_transform(place), wanted, rtol=1e-6)
 
 
 def test_inverses_are_of_the_metric_of_the_fit(points):

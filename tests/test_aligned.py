@@ -169,7 +169,12 @@ def test_methods_that_cannot_be_aligned_say_why(method, match):
         ([FIRST, SECOND], {"relations": {5: 7}}, TypeError, "relations must be a list .* got dict"),
         ([FIRST, SECOND], {"relations": [pd.Series({5: 7})]}, TypeError, r"\[0\] must be a dict, .* got Series"),
         ([FIRST, SECOND], {"relations": [{0.7: 1.9}]}, TypeError, r"relations\[0\] must hold row numbers"),
-        ([FIRST, None], {"relations": [RELATED]}, ValueError, "X is None, and TSNE finds its graph among points"),
+        (
+            [FIRST, None],
+            {"relations": [RELATED]},
+            ValueError,
+            "X is None, and the input's law finds its graph among points",
+        ),
         ([FIRST, SECOND], {"relations": [True]}, TypeError, r"relations\[0\] must be a dict, .* got bool"),
     ],
 )

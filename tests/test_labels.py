@@ -121,6 +121,7 @@ def test_two_classes_one_of_which_is_minus_one():
         with pytest.warns(UserWarning, match="y holds one class and -1, which stands for unknown"):
             target_codes(np.array([-1, 1, 1], dtype=kind), 3)
     target_codes(np.array([None, 1, 1]), 3)
+    assert target_codes(np.array([pd.NA, "a", "a"], dtype=object), 3).tolist() == [-1, 0, 0]
 
 
 @pytest.mark.parametrize("before", [False, True])

@@ -147,6 +147,9 @@ def test_far_places_do_not_hide_that_a_regressor_confuses_the_rest(rng):
     with pytest.warns(UserWarning, match="of the fitted places that are not far away"):
         trained_regressor(tree, far, far[:, :2], 0)
     assert r2_score(far[:, :2], tree.fit(far, far[:, :2]).predict(far)) > 0.99
+    # Places that are one but for rounding, and one far place.
+    speck = np.r_[np.repeat(X[:1], 57, axis=0) + 1e-9 * X[:57], X[:3] + 5.0][:, :2]
+    trained_regressor(LinearRegression(), np.r_[X[:57], X[57:60] + 5.0], speck, 0)
     # Clusters are no far rows: a regressor that tells them apart explains the map.
     clusters = 0.1 * X + 10.0 * np.repeat(np.eye(3), [120, 50, 30], axis=0)
     trained_regressor(DecisionTreeRegressor(max_depth=2), clusters, clusters[:, :2], 0)

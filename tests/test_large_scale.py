@@ -332,7 +332,7 @@ def test_what_a_preset_or_its_terms_cannot_be_is_said():
     with pytest.raises(TypeError, match=r"put it in a list, as terms=\[LargeScale\("):
         gc.TSNE(terms=gc.LargeScale()).fit(X)
     for method in (gc.TSNE(), gc.TwoScaleCoupling()):
-        with pytest.raises(ValueError, match="X is None, and TSNE finds its graph among points"):
+        with pytest.raises(ValueError, match="X is None, and the input's law finds its graph among points"):
             method.fit(None)
     with pytest.raises(ValueError, match="weight must be"):
         gc.TwoScaleCoupling(weight=True).fit(X)

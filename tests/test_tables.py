@@ -252,6 +252,12 @@ def test_lines_names_and_spaces_of_tables(tmp_path):
         path.write_text(f"a,b,y\n1,2,0\n\n3,{cell},1\n")
         with pytest.raises(ValueError, match="no finite number in line 4, column b"):
             read_points(path, "y")
+    path.write_text("Unnamed: 0,b,c\nnan,2,3\n1,2,inf\n")
+    with (
+        pytest.warns(UserWarning, match="'Unnamed: 0', is left out as an index"),
+        pytest.raises(ValueError, match="no finite number in line 3, column c"),
+    ):
+        read_points(path, None)
     path.write_text("a,b,y\n1,2,0\n\n3\n")
     with pytest.raises(ValueError, match="1 cells in line 4, but 3 in its first row; fill in"):
         read_points(path, "y")

@@ -270,6 +270,10 @@ def _read_csv(
     _check_widths(path, len(first), header)
     if header and chosen is None:
         X = without_index(path, X, [first[c] for c in columns])
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        name = _name_of(columns[len(columns) - X.shape[1] + column], first, header)
+        raise _no_number(path, int(row), name, header, kind="finite number")
     if at is None:
         return X, None
     cells = _cells(path, at, header)
@@ -278,11 +282,11 @@ def _read_csv(
 
 
 def _numbers(path: Path, columns: list[int], first: list[str], second: list[str], header: bool) -> NDArray[np.float64]:
-    """Return columns of a table, all of whose cells are finite numbers."""
+    """Return columns of a table, all of whose cells are numbers."""
     mark = mark_of(path)
     options: dict[str, Any] = {"delimiter": mark, "skiprows": int(header), "quotechar": '"', "comments": None}
     try:
-        X = np.loadtxt(path, usecols=columns, ndmin=2, encoding=ENCODING, **options)
+        return np.loadtxt(path, usecols=columns, ndmin=2, encoding=ENCODING, **options)
     except UNREADABLE as error:
         if "column index" in str(error):
             _check_widths(path, len(first), header, max(columns) + 1)
@@ -294,16 +298,13 @@ def _numbers(path: Path, columns: list[int], first: list[str], second: list[str]
         place = re.search(r"at row (\d+), column (\d+)", str(error))
         if place is None or bad:
             raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
-        row, column, kind = int(place[1]), int(place[2]) - 1, "number"
-    else:
-        if np.isfinite(X).all():
-            return X
-        row, column = np.argwhere(~np.isfinite(X))[0]
-        column, kind, hint = columns[column], "finite number", ""
+        raise _no_number(path, int(place[1]), _name_of(int(place[2]) - 1, first, header), header, hint) from None
+
+
+def _no_number(path: Path, row: int, name: str, header: bool, hint: str = "", kind: str = "number") -> ValueError:
     # NumPy counts rows, without empty lines.
-    line = next(islice(_rows(path, header), int(row), None))[0]
-    name = _name_of(column, first, header)
-    raise ValueError(f"{path.name} has no {kind} in line {line}, column {name}; impute or drop it.{hint}")
+    line = next(islice(_rows(path, header), row, None))[0]
+    return ValueError(f"{path.name} has no {kind} in line {line}, column {name}; impute or drop it.{hint}")
 
 
 def _one_line(error: Exception) -> str:

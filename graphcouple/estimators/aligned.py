@@ -252,6 +252,6 @@ def _descend(
 
 def _fitted(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:
     """Return a method that is fitted to one map, at its own loss."""
-    if solution.converged and not part.terms:
+    if part.problem.X is not None and solution.converged and not part.terms:
         warn_if_places_are_shared(part.problem.X, Z)
     return keep_places(method, part, Z, solution)

@@ -103,8 +103,8 @@ class CouplingEstimator(PlacesNewPoints):
         """Return checked points, or None for a method whose input is a graph."""
         if X is None and not self._has_own_graph:
             raise ValueError(
-                f"X is None, and {type(self).__name__} finds its graph among points; give points, or a graph or a "
-                "posterior as the input of GraphCoupling."
+                "X is None, and the input's law finds its graph among points; give points, or a graph or a posterior "
+                "as the input of GraphCoupling."
             )
         return None if X is None else self._checked(X)
 
@@ -358,6 +358,8 @@ class CouplingEstimator(PlacesNewPoints):
             holds = isinstance(value, (GraphLaw, Coupling, str))
             if holds and (type(value) is not type(now[name]) or value != now[name]):
                 changed[name] = value
+            elif not holds and value is not now[name]:
+                changed[name] = None
         return super()._remember() | {"laws": changed}
 
     def _recall(self, remembered: dict[str, Any]) -> None:

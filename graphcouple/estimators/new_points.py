@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -213,7 +214,8 @@ class PlacesNewPoints(HasLaw):
         columns = categories_of(self._given)
         if (equal := EqualRows.of(fitted)) is not None and equal.first.size > 2:
             # Points that share a place count as one: their mean.
-            fitted, X, weights = fitted[equal.first], means_of(equal.averages(weights), X, columns), None
+            X, fitted = means_of(equal.averages(weights), X, columns), fitted[equal.first]
+            weights = None if weights is None else equal.added(weights)
         others = len(fitted) - 1
         few = min(_NEARBY, others / 3.0)
         bandwidth = Perplexity(few) if few > 1.0 else None
@@ -221,8 +223,11 @@ class PlacesNewPoints(HasLaw):
         # Coordinates of a curved map are a chart: its places are as far apart as the space says.
         metric = "euclidean" if self._space is None else self._space
         law = GraphModel(Gaussian(), UnitOutDegree(), bandwidth, n_neighbors=near, metric=metric)
-        near_places = _in_parts(law.given(fitted, sample_weight=weights), places, self.n_jobs)
-        parts = [means_of(edges.normalized(), X, columns) for _, edges in near_places]
+        with warnings.catch_warnings():
+            # The perplexity is not the user's, and a heavy point may be all there is nearby.
+            warnings.filterwarnings("ignore", "perplexity=")
+            near_places = _in_parts(law.given(fitted, sample_weight=weights), places, self.n_jobs)
+            parts = [means_of(edges.normalized(), X, columns) for _, edges in near_places]
         inverse = sp.vstack(parts).toarray() if sp.issparse(parts[0]) else np.vstack(parts)
         return inverse.astype(self.embedding_.dtype, copy=False)
 

@@ -17,7 +17,7 @@ _LAYERS, _LEAST_WIDTH = (2 / 3, 1 / 2, 1 / 3, 1 / 5), 12
 # A regressor that explains a smaller share of the variance of the fitted places is reported. So is one that does so
 # without the few places that have most of the variance: at most this share of them, with at least that share.
 _LEAST_EXPLAINED = 0.5
-_FEW_PLACES, _MOST_VARIANCE = 0.1, 0.9
+_FEW_PLACES, _MOST_VARIANCE, _SPECK = 0.1, 0.9, 1e-12
 
 
 def trained_regressor(wanted: Any, X: Any, places: FloatArray, seed: int) -> Any:
@@ -47,8 +47,9 @@ def _explained(places: FloatArray, fitted: FloatArray) -> tuple[float, str]:
     whole = share(slice(None))
     sq_dist = np.square(places - np.median(places, axis=0)).sum(axis=1)
     near = np.argsort(sq_dist)[: len(places) - int(_FEW_PLACES * len(places))]
-    few_have_most = sq_dist[near].sum() < (1.0 - _MOST_VARIANCE) * sq_dist.sum()
-    if few_have_most and (rest := share(near)) < whole:
+    # Places that are one but for rounding have no variance to explain.
+    of_near = np.square(places[near] - places[near].mean(axis=0)).sum() / (sq_dist.sum() or 1.0)
+    if _SPECK < of_near < 1.0 - _MOST_VARIANCE and (rest := share(near)) < whole:
         return rest, "the fitted places that are not far away"
     return whole, "the fitted places"
 

@@ -21,7 +21,7 @@ from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import PositionUncertainty, Solution
 
 # Options of new points and of further runs, which a fitted method reads anew.
-_OPTIONS = ("transform_method", "n_jobs", "verbose", "run", "max_iter")
+_OPTIONS = ("transform_method", "n_jobs", "verbose", "run", "max_iter", "random_state", "unique")
 
 
 @estimator
@@ -61,11 +61,22 @@ class WithTerm(EmbeddingEstimator):
     @property
     def _fitted(self) -> CouplingEstimator:
         check_is_fitted(self)
-        # Users may turn the map and set options of a run, as they may for a plain method.
+        # Users may turn the map and set options, as they may for a plain method.
         self.estimator_.embedding_ = self.embedding_
-        if type(plain := self._plain()) is type(self.estimator_):
-            self.estimator_.set_params(**{name: getattr(plain, name) for name in _OPTIONS})
+        options, seen = self._heeded, vars(self).get("_seen")
+        self._seen = {name: repr(value) for name, value in options.items()}
+        if seen is not None and seen != self._seen:
+            self.estimator_.set_params(**{name: options[name] for name in options if seen[name] != self._seen[name]})
         return self.estimator_
+
+    @property
+    def _method(self) -> CouplingEstimator:
+        return self.plain_method() if self.estimator is None else self.estimator
+
+    @property
+    def _heeded(self) -> dict[str, Any]:
+        """The options that a fitted method reads anew, as they are set now."""
+        return {name: getattr(self._method, name) for name in _OPTIONS} | _own_options(self)
 
     def _term(self) -> Term | None:
         """Return the term, if the objective gets one."""
@@ -73,7 +84,7 @@ class WithTerm(EmbeddingEstimator):
 
     def _plain(self) -> CouplingEstimator:
         """Return the plain method with the term."""
-        plain = with_options_of(self, self.plain_method() if self.estimator is None else clone(self.estimator))
+        plain = with_options_of(self, clone(self._method))
         term = self._term()
         return plain if term is None else plain.set_params(terms=(*plain.terms, term))
 
@@ -112,7 +123,7 @@ class WithTerm(EmbeddingEstimator):
     def _take_from(self, plain: CouplingEstimator, has_term: bool = False) -> Self:
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             del self.__dict__[name]
-        self.estimator_ = plain
+        self.estimator_, self._seen = plain, {name: repr(value) for name, value in self._heeded.items()}
         fitted = {name: value for name, value in vars(plain).items() if name.endswith("_")}
         self.__dict__.update(fitted)
         if self._loss is not None:
@@ -133,12 +144,14 @@ class WithTerm(EmbeddingEstimator):
         return {"estimator": self._fitted._saved()}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
-        saved = remembered["estimator"]
+        from graphcouple.estimators.saved import known_classes
+
         # Another plain method may have been set since `fit`.
-        kinds = {kind.__name__: kind for kind in (*_subclasses(CouplingEstimator), type(self._plain()))}
-        if saved["class"] not in kinds:
-            raise ValueError(f"the file is damaged: {saved['class']!r} is no coupling estimator. Fit again.")
-        self.estimator_ = kinds[saved["class"]]._loaded(saved)
+        kinds, saved = known_classes() | {type(self._method).__name__: type(self._method)}, remembered["estimator"]
+        kind = kinds.get(saved["class"], object)
+        if not issubclass(kind, CouplingEstimator):
+            raise ValueError(f"the file's method is a {saved['class']}, and `estimator` is another. Fit again.")
+        self.estimator_ = kind._loaded(saved)
 
     def transform(self, X: Any, return_loss: bool = False) -> Any:
         """Place new points by the plain method's law of their edges; see `CouplingEstimator.transform`."""
@@ -166,14 +179,13 @@ class WithTerm(EmbeddingEstimator):
         return self._fitted.uncertainty(temperature)
 
 
-def _subclasses(kind: Any) -> list[Any]:
-    return [each for own in kind.__subclasses__() for each in (own, *_subclasses(own))]
-
-
 def with_options_of(wrapper: Any, plain: CouplingEstimator) -> CouplingEstimator:
     """Return the method with the wrapper's seed and number of threads, if set."""
-    own = {name: value for name in ("random_state", "n_jobs") if (value := getattr(wrapper, name)) is not None}
-    return plain.set_params(**own)
+    return plain.set_params(**_own_options(wrapper))
+
+
+def _own_options(wrapper: Any) -> dict[str, Any]:
+    return {name: value for name in ("random_state", "n_jobs") if (value := getattr(wrapper, name)) is not None}
 
 
 def keep_places(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:

@@ -52,7 +52,7 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
     except TypeError:
         raise TypeError("y mixes classes that cannot be compared, such as words and numbers; use one kind.") from None
     n_classes = int(codes.max(initial=-1)) + 1
-    if n_classes == 1 and UNLABELLED in labels.tolist():
+    if n_classes == 1 and any(not _is_missing(value) and value == UNLABELLED for value in labels.tolist()):
         warn("y holds one class and -1, which stands for unknown. If -1 is a class, number the classes from 0.")
     if labels.dtype.kind in "iuf" and n_classes > max(_MANY_CLASSES, np.sum(~unknown) / _FEW_MEMBERS):
         warn(

@@ -233,14 +233,15 @@ def score_each(
     maps: dict[Any, Any],
     y: Any,
     *,
+    codes: Any = None,
     metric: str = "euclidean",
     K: Any = None,
     n_rows: Any = "auto",
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> dict[Any, dict[str, float]]:
-    """Return the scores of each embedding by its name."""
-    points, codes, sizes, n_rows = check_scoring(X, y, K, n_rows)
+    """Return the scores of each embedding by its name; `codes` are numbers of the classes that are known already."""
+    points, codes, sizes, n_rows = check_scoring(X, y if codes is None else codes, K, n_rows)
     if not maps:
         raise ValueError("Z must name at least one embedding.")
     maps = {name: as_map(Z, "Z" if name == "" else f"Z[{name!r}]", points.shape[0]) for name, Z in maps.items()}

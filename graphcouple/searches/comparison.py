@@ -157,7 +157,7 @@ def compare(
     check_integer("seeds", seeds, 1)
     # Refuse data that cannot be scored before any fit.
     classes = None if y is None or _are_measured(y) else y
-    check_scoring(X, classes, None, n_rows)
+    _, codes, *_ = check_scoring(X, classes, None, n_rows)
     maps: dict[Any, FloatArray] = {}
     seconds: dict[Any, float] = {}
     failures: dict[Any, Exception] = {}
@@ -194,7 +194,7 @@ def compare(
     if len(scored) < len(maps):
         flat = ", ".join(dict.fromkeys(_text(name) for name, seed in maps if (name, seed) not in scored))
         warn(f"all points of a map are in one place, which has no scores: {flat}.")
-    scores = score_each(X, scored, classes, metric=metric, n_rows=n_rows, n_jobs=n_jobs) if scored else {}
+    scores = score_each(X, scored, classes, codes=codes, metric=metric, n_rows=n_rows, n_jobs=n_jobs) if scored else {}
     return Comparison(maps, {run: {"seconds": seconds[run], **scores.get(run, {})} for run in maps}, y)
 
 
