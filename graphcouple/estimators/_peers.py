@@ -7,7 +7,12 @@ from collections.abc import Iterable
 
 _MESH = "summation=ParticleMesh(spacing=...)"
 _MOMENTUM = "the optimizer of GraphCoupling: GraphCoupling(**sentence.replace(optimizer=MomentumGains(...)))"
+_SCHEDULE = _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)")
 _GRAPH = "neighbors, of fit: fit(X, neighbors=(indices, distances))"
+_OWN = "input, of GraphCoupling: GraphCoupling(**sentence.replace(input=graph))"
+_SEARCH = "search, of GraphModel: search='exact' or 'approximate'"
+_PIPELINE = "a pipeline, as make_pipeline(PCA(50), method)"
+_SPACE = "the metric of a latent law: GraphModel(..., metric=laws.Hyperbolic()) or laws.Spherical()"
 _NOT_YET = "there is no equivalent here yet"
 _NOTHING = "there is nothing to set"
 
@@ -32,7 +37,8 @@ PEERS: dict[str, str] = {
     # trimap
     "n_iters": "max_iter",
     # openTSNE
-    "early_exaggeration_iter": _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)"),
+    "early_exaggeration_iter": _SCHEDULE,
+    "knn_kwargs": _SEARCH,
     "negative_gradient_method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
     "n_interpolation_points": _MESH,
     "min_num_intervals": _MESH,
@@ -57,9 +63,63 @@ PEERS: dict[str, str] = {
     "low_memory": _NOTHING + ": memory is always linear in the number of neighbours",
     "densmap": "DensMAP(UMAP(...)), or terms=[Density()]",
     "dens_lambda": "DensMAP(weight=...)",
-    "output_metric": "the metric of a latent law: GraphModel(..., metric=laws.Hyperbolic()) or laws.Spherical()",
+    "dens_frac": _NOTHING + ": the density joins when exaggeration has ended",
+    "dens_var_shift": _NOTHING + ": radii are matched by least squares, which divide by no variance",
+    "output_dens": "metrics.density_match(X, embedding_), which compares the radii",
+    "output_metric": _SPACE,
+    "output_metric_kwds": _SPACE,
+    "tqdm_kwds": "verbose",
+    "angular_rp_forest": _NOTHING + ": the search is chosen by the metric and the size",
+    "ParametricCoupling.dims": _NOTHING + ": the columns of X are the network's inputs",
+    "transform_mode": _NOT_YET + ": transform gives places; posterior_.mean() is the graph of the fitted points",
+    "alignment_regularisation": "AlignedMaps(weight=...)",
+    "alignment_window_size": _NOT_YET + ": each data set is tied to the next one",
     "force_approximation_algorithm": "search, of GraphModel: search='approximate'",
     "disconnection_distance": "edge_prior, of the prior: it can forbid edges",
+    # Rtsne, FIt-SNE and cuML
+    **dict.fromkeys(("pca", "initial_dims", "pca_center", "pca_scale", "partial_pca", "n_pca", "apply_pca"), _PIPELINE),
+    **dict.fromkeys(("momentum", "mom_switch_iter", "pre_momentum", "post_momentum"), _MOMENTUM),
+    **dict.fromkeys(("stop_lying_iter", "exaggeration_iter"), _SCHEDULE),
+    "exaggeration_factor": "early_exaggeration",
+    "dims": "n_components",
+    "Y_init": "init",
+    "is_distance": "metric='precomputed'",
+    "eta": "learning_rate",
+    "num_threads": "n_jobs",
+    "seed": "random_state",
+    "normalize": _NOTHING + ": a common factor of X changes nothing",
+    "check_duplicates": _NOTHING + ": equal rows may stay; unique=True fits each of them once",
+    # uwot
+    "nn_method": _GRAPH,
+    "nn_args": _SEARCH,
+    "n_threads": "n_jobs",
+    "n_sgd_threads": "n_jobs",
+    "alpha": "learning_rate",
+    "gamma": "repulsion_strength",
+    "bandwidth": _NOT_YET + ": LocalConnectivity sets the bandwidths, from n_neighbors",
+    "binary_edge_weights": _OWN,
+    "init_sdev": _NOTHING + ": the start gets the size of least loss",
+    "epoch_callback": "callback",
+    "ret_model": _NOTHING + ": the fitted estimator is the model; see transform and save",
+    **dict.fromkeys(("ret_nn", "ret_extra"), "posterior_ of the fitted estimator, for the graph"),
+    # scanpy
+    **{name: f"graphcouple.scverse.embed(adata, method, {name}=...)" for name in ("neighbors_key", "use_rep", "n_pcs")},
+    # PaCMAP
+    "FP_ratio": "far_ratio",
+    "MN_ratio": "mid_ratio",
+    "num_iters": "max_iter",
+    "lr": "learning_rate",
+    "distance": "metric",
+    # PHATE and diffusion maps
+    "PHATE.knn": "perplexity",
+    "knn": "n_neighbors",
+    "decay": _NOTHING + ": the kernel is Gaussian; input=GraphModel(...) takes another",
+    "knn_dist": "metric",
+    "mds_solver": _NOTHING + ": MetricMDS makes the map",
+    "n_evecs": "n_components",
+    "n_comps": "n_components",
+    "k": "n_neighbors",
+    "epsilon": "input=GraphModel(Gaussian(), 'E', ConstantBandwidth(scale))",
 }
 
 
@@ -91,6 +151,19 @@ def why_missing(kind: type, name: str, is_fitted: bool) -> str:
     return f"{kind.__name__!r} object has no attribute {name!r}"
 
 
+def _of_method(*names: str) -> str:
+    """Return a call of a method that has one of these parameters; empty if none has."""
+    from graphcouple import estimators
+
+    calls = [
+        f"{kind.__name__}({name}=...)"
+        for kind in (estimators.UMAP, estimators.TSNE)
+        for name in names
+        if name in kind()._flat_params()
+    ]
+    return next(iter(calls), "")
+
+
 def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:
     """Return a message for a parameter that an estimator does not have, with the name it has here."""
     known = list(known)
@@ -101,8 +174,10 @@ def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:
     named = hint.partition(":")[0].partition("=")[0]
     if hint and (named in known or not named.isidentifier()):
         return f"{owner} has no parameter {unknown!r}; use {hint}."
-    near = difflib.get_close_matches(unknown, known, 1)
+    if "estimator" in known and (call := _of_method(unknown, named)):
+        return f"{owner} has no parameter {unknown!r}; give it to the method, as in {owner}({call})."
+    near = difflib.get_close_matches(unknown, known, 1, 0.8)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."
     if "estimator" in known and not near:
-        hint += f" Parameters of the method go to it, as in {owner}(TSNE(perplexity=10))."
+        hint += f" Parameters of the method go to it, as in {owner}(UMAP(n_neighbors=10))."
     return f"{owner} has no parameter {unknown!r}; {hint}"
