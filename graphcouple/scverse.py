@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphcouple import estimators
 from graphcouple._support.registry import METHODS
-from graphcouple._support.validation import check_integer
+from graphcouple._support.validation import check_integer, warn
 from graphcouple.datasets._annotated import MOST_COLUMNS, default_representation, in_memory, labels_of
 from graphcouple.estimators import GraphCoupling, Sentence
 from graphcouple.graphs import FloatArray
@@ -33,6 +33,7 @@ def embed(
     key_added: str | None = None,
     random_state: Any = 0,
     copy: bool = False,
+    **parameters: Any,
 ) -> Any:
     """Embed the observations of annotated data.
 
@@ -61,12 +62,19 @@ def embed(
         For methods by name or sentence; an estimator has its own.
     copy : bool, default=False
         Return a copy with the result instead of writing to `adata`.
+    **parameters
+        Refused: an estimator takes them, as ``embed(adata, gc.UMAP(min_dist=0.3))``.
 
     Returns
     -------
     AnnData or None
         The copy, if `copy` is true. The embedding is in ``obsm[key]``; ``uns[key]["params"]`` has the parameters, the
         sentence of the method, its loss and why it stopped, all as text and numbers that files can hold.
+
+    Warns
+    -----
+    UserWarning
+        When the stored neighbours were found by another metric than the estimator's.
 
     Raises
     ------
@@ -88,10 +96,17 @@ def embed(
     """
     adata = _copied(adata) if copy else adata
     name, estimator = _method(method, random_state)
+    if parameters:
+        given, kind = next(iter(parameters)), type(estimator).__name__
+        raise TypeError(
+            f"embed has no argument {given!r}; give it to the method: embed(adata, gc.{kind}({given}=...))."
+        )
     points, used = _representation(adata, use_rep, n_pcs, layer)
     options: dict[str, Any] = {}
     if neighbors_key is not None:
         estimator, options = _with_neighbors(adata, neighbors_key, estimator)
+        if estimator is method:
+            _check_metric(adata.uns[neighbors_key].get("params", {}).get("metric"), estimator)
     in_obsm, in_uns = (f"X_{name}", name) if key_added is None else (key_added, key_added)
     if in_obsm == "X_pca" and adata.n_vars > MOST_COLUMNS:
         raise ValueError(
@@ -157,6 +172,11 @@ def transform(
     >>> query.obsm["X_map"].shape
     (75, 2)
     """
+    if hasattr(estimator, "obsm"):
+        raise TypeError(
+            "transform takes a query and a fitted estimator, got annotated data for the estimator: "
+            "transform(query, fitted, reference=adata)."
+        )
     check_is_fitted(estimator)
     query = _copied(query) if copy else query
     if reference is None:
@@ -229,7 +249,8 @@ def _method(method: Any, random_state: Any) -> tuple[str, Any]:
     if isinstance(method, str):
         name = method.lower().replace("_", "-")
         if name not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, or an estimator, got {method!r}.")
+            hint = "; scanpy's diffmap is 'diffusion-maps'" if name == "diffmap" else ""
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, or an estimator, got {method!r}{hint}.")
         estimator = getattr(estimators, METHODS[name])()
         seeded = "random_state" in estimator.get_params()
         return name, estimator.set_params(random_state=random_state) if seeded else estimator
@@ -281,6 +302,16 @@ def _with_neighbors(adata: Any, key: str, estimator: Any) -> tuple[Any, dict[str
         return estimator, {"neighbors": in_memory(adata.obsp[distances])}
     graph = in_memory(_entry(adata.obsp, stored.get("connectivities_key", "connectivities"), "obsp"))
     return GraphCoupling(**estimator.sentence.replace(input=graph)), {}
+
+
+def _check_metric(found: Any, estimator: Any) -> None:
+    """Warn if stored neighbours were found by another metric than an estimator's, which finds those of new cells."""
+    own = getattr(estimator.sentence.input, "metric", found)
+    if isinstance(found, str) and own != found:
+        warn(
+            f"the stored neighbors were found by metric={found!r}, and {type(estimator).__name__} searches neighbors "
+            f"of new cells by metric={own!r}; give it metric={found!r}."
+        )
 
 
 def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str | None) -> FloatArray:

@@ -64,6 +64,16 @@ def test_stored_neighbours_are_not_searched_for_again(cells, monkeypatch):
     np.testing.assert_allclose(alone.obsm["X_tsne"], drawn.embedding_, atol=1e-6 * np.ptp(drawn.embedding_))
 
 
+def test_neighbours_of_another_metric_are_told(cells):
+    data = cells.copy()
+    data.uns["neighbors"]["params"]["metric"] = "cosine"
+    with pytest.warns(UserWarning, match="by metric='cosine', and UMAP searches .* by metric='euclidean'"):
+        gc.scverse.embed(data, gc.UMAP(**SHORT), neighbors_key="neighbors")
+    gc.scverse.embed(data, gc.UMAP(metric="cosine", **SHORT), neighbors_key="neighbors")
+    # A method by name is not kept, so it gets no new cells.
+    gc.scverse.embed(data, "umap", neighbors_key="neighbors")
+
+
 def test_scanpy_searches_with_this_library_and_plots_its_maps(cells):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -180,6 +190,9 @@ def test_mistakes_are_named(cells):
         (lambda: transform(use_rep="X_scvi"), ValueError, "use_rep='X_scvi' does not apply with a reference"),
         (lambda: transform(n_pcs=99), ValueError, r"n_pcs=99, but varm\['PCs'\] has 20 columns"),
         (lambda: transform(n_pcs=-1), ValueError, "n_pcs must be"),
+        (lambda: gc.scverse.embed(cells, "umap", min_dist=0.3), TypeError, r"embed\(adata, gc.UMAP\(min_dist=\.\.\."),
+        (lambda: gc.scverse.embed(cells, "diffmap"), ValueError, "scanpy's diffmap is 'diffusion-maps'"),
+        (lambda: gc.scverse.transform(cells, cells), TypeError, r"transform\(query, fitted, reference=adata\)"),
     ]:
         with pytest.raises(error, match=match):
             call()
