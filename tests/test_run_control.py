@@ -327,6 +327,14 @@ def test_a_warm_start_and_an_update_do_not_exaggerate_whatever_the_optimizer(opt
     assert method.sentence.optimizer == optimizer
 
 
+def test_a_warm_start_of_another_exaggeration_has_the_size_it_has():
+    points = sample(80)
+    method = gc.TSNE(perplexity=8, random_state=0, warm_start=True).fit(points)
+    with pytest.warns(UserWarning, match="the start is used as given"):
+        gc.TSNE(perplexity=8, exaggeration=4, init=method.embedding_).fit(points)
+    method.set_params(exaggeration=4).fit(points)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_warm_start_goes_on_from_the_last_embedding():
     whole = sample(400)

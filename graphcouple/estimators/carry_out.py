@@ -141,7 +141,7 @@ def carry_out(
     if start is not None:
         return part.result(_continue_run(part.objective, start, held, run))
     first = part.first()
-    run["rescale"] = is_made(sentence.init)
+    run["rescale"] = None if sentence.get("continues") else is_made(sentence.init)
     if sentence.get("features") is not None:
         by = _of_network if is_network(sentence.features) else _of_features
         solution, function = by(sentence, part.problem, part.objective, first, run)

@@ -51,7 +51,7 @@ def solve(
     max_iter: int | str = "auto",
     callback: Callback | None = None,
     n_starts: int | str = "auto",
-    rescale: bool = False,
+    rescale: bool | None = False,
     n_jobs: int | None = None,
     on_interrupt: str = "raise",
     snapshots: Snapshots | None = None,
@@ -83,7 +83,7 @@ def solve(
     rescale : bool, default=False
         Start from the multiple of `Z0` at which the (exaggerated) objective is least; `Descent` also smooths a start
         as rough as noise. If the steps are sampled, the confinement of `Descent` bounds this size. Estimators set it
-        unless `init` is an array.
+        unless `init` is an array. None keeps the size, and does not warn about it.
     n_jobs : int or None, default=None
         Threads for the optimizer's own steps; None means every core. Results do not depend on it.
     on_interrupt : {"raise", "return"}, default="raise"
@@ -141,7 +141,7 @@ def solve(
     if isinstance(optimizer, Optimizer):
         first = optimizer
     else:
-        start, first = optimizer.plan(objective, start, max_iter, most * max_iter, smooth=rescale)
+        start, first = optimizer.plan(objective, start, max_iter, most * max_iter, smooth=bool(rescale))
     if most > 1 and first.noisy:
         max_iter = min(max_iter, _MOST_SAMPLED)
     bound = (Descent() if isinstance(optimizer, Optimizer) else optimizer).bound(objective)
@@ -188,14 +188,16 @@ class _Attempts(NamedTuple):
     raises: bool
     store: NoSnapshots
 
-    def each(self, starts: Iterable[tuple[FloatArray, Optimizer]], rescale: bool) -> list[tuple[Solution, Monitor]]:
+    def each(
+        self, starts: Iterable[tuple[FloatArray, Optimizer]], rescale: bool | None
+    ) -> list[tuple[Solution, Monitor]]:
         """Return where the run from each start ends; no run follows a stopped one."""
         runs: list[tuple[Solution, Monitor]] = []
         for Z, optimizer in starts:
-            if not rescale and not runs:
+            if rescale is not None and not rescale and not runs:
                 near = starting_objective(self.objective, Z, optimizer.exaggeration.sizing_weight)
                 warn_if_far(best_scale(near, Z, precise=False))
-            runs.append(self(Z, optimizer, rescale))
+            runs.append(self(Z, optimizer, bool(rescale)))
             if runs[-1][1].stopped:
                 break
         return runs
