@@ -231,9 +231,18 @@ class UMAP(SampledRepulsion):
         """Return the map of the edges that either of two fitted maps of the same rows has: means p + q − pq."""
         return self._composed(other, lambda mine, others: mine + others - mine * others)
 
+    def _refuse(self, other: Any) -> Any:
+        raise TypeError(
+            f"only two fitted UMAPs can be joined, by * or +, got {type(self).__name__} and {type(other).__name__}. "
+            "Compose their means, posterior_.mean(), and fit GraphCoupling(**umap.sentence.replace(input=mean))."
+        )
+
+    # A joined map is a GraphCoupling, which leaves the operator to the UMAP on its right.
+    __sub__ = __rsub__ = __rmul__ = __radd__ = _refuse
+
     def _composed(self, other: Any, joined: Callable[[Any, Any], Any]) -> Any:
         if not isinstance(other, UMAP):
-            return NotImplemented
+            self._refuse(other)
         for each in (self, other):
             if each.n_landmarks or each.unique or each.posterior_.node_weights is not None:
                 raise ValueError(

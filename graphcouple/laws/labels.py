@@ -35,7 +35,8 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (n_points,):
-        raise ValueError(f"y must have shape ({n_points},), one target for each row, got {labels.shape}.")
+        remedy = "; pass one column, or combine columns into classes" if labels.ndim > 1 else ""
+        raise ValueError(f"y must have shape ({n_points},), one target for each row, got {labels.shape}{remedy}.")
     if (numbers := _continuous(labels)) is not None:
         known = ~np.isnan(numbers)
         ranks = np.full(n_points, float(UNLABELLED))
