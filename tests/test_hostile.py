@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 import graphcouple as gc
 from graphcouple._numba.jit import jit
@@ -263,9 +264,14 @@ def test_degenerate_numbers():
         Z = gc.TSNE(perplexity=5, max_iter=20, random_state=0).fit_transform(large)
         np.testing.assert_allclose(Z, usual, atol=1e-2 * np.abs(usual).max())
     D = np.abs(points @ points.T)
-    with pytest.raises(ValueError, match="diagonal"):
-        gc.TSNE(perplexity=5, metric="precomputed").fit(D + np.eye(60))
+    with pytest.raises(ValueError, match=r"diagonal of X, must be 0\.$"):
+        gc.TSNE(perplexity=5, metric="precomputed").fit(D + 1e-3 * np.eye(60))
+    with pytest.raises(ValueError, match="X looks like similarities; pass distances, such as 1 - X"):
+        gc.TSNE(perplexity=5, metric="precomputed").fit(np.exp(-cdist(points, points)))
     np.fill_diagonal(D, 0.0)
+    for half in (np.tril(D), np.triu(D)):
+        with pytest.raises(ValueError, match=r"only one triangle of X; pass X \+ X\.T\."):
+            gc.TSNE(perplexity=5, metric="precomputed").fit(half)
     D[3, 4] *= 2
     with pytest.raises(ValueError, match="symmetric"):
         gc.TSNE(perplexity=5, metric="precomputed").fit(D)
@@ -282,7 +288,14 @@ def test_degenerate_numbers():
 @pytest.mark.parametrize(
     ("method", "X", "error", "message"),
     [
-        (gc.TSNE(metric="foo"), np.eye(60), ValueError, "metric must be .* got 'foo'"),
+        (gc.TSNE(metric="foo"), np.eye(60), ValueError, "metric must be .* got 'foo'\\.$"),
+        (
+            gc.TSNE(metric="hellinger"),
+            np.eye(60),
+            ValueError,
+            "got 'hellinger'; take 'euclidean' of the roots of shares",
+        ),
+        (gc.TSNE(metric=lambda a, b: (0.0, a)), np.eye(60), ValueError, "returns 2 values; return the distance alone"),
         (gc.TSNE(), np.array([["a", "b"]] * 60), ValueError, "X must be numeric"),
         (gc.TSNE(), np.full((60, 2), np.nan), ValueError, "^X holds NaN; impute or drop"),
         (
@@ -405,3 +418,23 @@ def test_a_graph_without_edges_is_refused():
     places = np.repeat(RNG.normal(size=(2, 3)), 15, axis=0)
     with pytest.raises(ValueError, match="no edges, so there is nothing to embed"):
         gc.UMAP(unique=True, n_neighbors=5).fit(places)
+
+
+def test_distances_passed_as_points_are_told():
+    places = RNG.normal(size=(40, 2))
+    D = cdist(places, places)
+    for method in (gc.ClassicalMDS(), gc.TSNE(perplexity=5, max_iter=5, random_state=0)):
+        with pytest.warns(UserWarning, match=r"X, of shape \(40, 40\), looks like a matrix of distances"):
+            method.fit(D)
+        method.set_params(metric="precomputed").fit(D)
+    graph = ((D > 0.0) & (np.median(D) > 2.0 * D)).astype(float)
+    for points in (graph, D[:, :39], D - 1e-3, D + np.triu(D)):
+        gc.ClassicalMDS().fit(points)
+
+
+def test_arguments_that_methods_lack_are_told():
+    fitted = gc.UMAP(random_state=0, max_iter=5).fit(RNG.normal(size=(60, 4)))
+    with pytest.raises(TypeError, match=r"UMAP\.transform has no argument 'perplexity'; it has X"):
+        fitted.transform(np.zeros((2, 4)), perplexity=5)
+    with pytest.raises(TypeError, match=r"AlignedMaps\.fit has no argument 'y'; it has Xs, relations, ys\."):
+        gc.AlignedMaps().fit([X, X], y=[None, None])

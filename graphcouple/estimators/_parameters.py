@@ -65,8 +65,14 @@ def _whole(fit: Any) -> Any:
 def _of_arrays(method: Any) -> Any:
     """Return a method in which estimators of other libraries give arrays, whatever output scikit-learn is set to."""
 
+    known = inspect.signature(method).parameters
+    takes_others = any(each.kind is each.VAR_KEYWORD for each in known.values())
+
     @functools.wraps(method)
     def given_arrays(self: Any, *arguments: Any, **options: Any) -> Any:
+        if not takes_others and (unknown := [name for name in options if name not in known]):
+            name = f"{type(self).__name__}.{method.__name__}"
+            raise TypeError(f"{name} has no argument {unknown[0]!r}; it has {', '.join([*known][1:])}.")
         with config_context(transform_output="default"):
             return method(self, *arguments, **options)
 

@@ -21,6 +21,7 @@ from graphcouple.graphs import FloatArray
 from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points, is_precomputed, remembered_distances
+from graphcouple.neighbors.points import looks_like_distances
 from graphcouple.optimize import Optimizer, Solution, solve
 
 # Rows that are compared first: if they differ, the others need not be read.
@@ -170,6 +171,11 @@ class EmbeddingEstimator(ScikitTransformer):
         points = as_points(self._validated(X, ensure_min_samples=2))
         if not issparse(points) and (points[:_FIRST] == points[0]).all() and (points == points[0]).all():
             warn(f"all {len(points)} rows of X are equal, so there is nothing to embed; look at how X was made.")
+        elif not self.takes_distances and looks_like_distances(points):
+            warn(
+                f"X, of shape {points.shape}, looks like a matrix of distances, and its rows are taken as points: pass "
+                "metric='precomputed' to the method, or to the law that is its input."
+            )
         return points
 
     def _checked_new(self, X: Any) -> Any:

@@ -46,6 +46,10 @@ _SINGLE_COINCIDENT = 1e-12
 _NOT_OFFERED = {"precomputed", "pyfunc", "nan_euclidean", "infinity", "p", "sokalmichener"}
 
 
+# Metrics of umap-learn, and the way to them here.
+_INSTEAD = {"hellinger": "; take 'euclidean' of the roots of shares, np.sqrt(X / X.sum(axis=1, keepdims=True))"}
+
+
 @functools.cache
 def metric_names() -> list[str]:
     """Return the names of scikit-learn's metrics of points."""
@@ -67,7 +71,8 @@ class ByMetric(Searched):
             raise TypeError("a metric of your own gets two dense rows, but X is sparse; pass X.toarray().")
         if not callable(metric) and metric not in metric_names():
             raise ValueError(
-                f"metric must be a function of two rows, Blocks, or one of {metric_names()}, got {metric!r}."
+                f"metric must be a function of two rows, Blocks, or one of {metric_names()}, got {metric!r}"
+                f"{_INSTEAD.get(str(metric), '')}."
             )
         if isinstance(metric, str) and metric == "haversine" and X.shape[1] != 2:
             raise ValueError(f"metric='haversine' takes latitude and longitude, in radians, but X has shape {X.shape}.")
@@ -272,9 +277,13 @@ def _check_own(metric: Any, rows: Any, params: dict[str, Any]) -> None:
 
 def _check_value(metric: Any, value: Any) -> None:
     """Raise unless a value of the user's own metric is a distance."""
+    name = getattr(metric, "__name__", repr(metric))
+    if isinstance(value, tuple):
+        raise ValueError(
+            f"metric={name} returns {len(value)} values; return the distance alone, no gradient is needed."
+        )
     real = isinstance(value, (Real, np.number)) and not isinstance(value, np.complexfloating)
     if not real or not 0 <= float(value) < np.inf:
-        name = getattr(metric, "__name__", repr(metric))
         raise ValueError(f"metric={name} must return a finite number of at least 0 for two rows, got {value!r}.")
 
 
@@ -348,8 +357,12 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
             raise ValueError("precomputed distances must not be negative; pass distances, not similarities.")
         largest = float(np.abs(X).max(initial=0.0))
         if float(np.abs(np.diagonal(X)).max(initial=0.0)) > _ROUNDING * largest:
-            raise ValueError("precomputed distances of points to themselves, on the diagonal of X, must be 0.")
+            similar = (np.diagonal(X) >= X.max(axis=1)).all()
+            remedy = " X looks like similarities; pass distances, such as 1 - X if the diagonal is 1." * bool(similar)
+            raise ValueError(f"precomputed distances of points to themselves, on the diagonal of X, must be 0.{remedy}")
         if not np.allclose(X, X.T, rtol=_ROUNDING, atol=_ROUNDING * largest):
+            if not (np.triu(X, 1).any() and np.tril(X, -1).any()):
+                raise ValueError("precomputed distances fill only one triangle of X; pass X + X.T.")
             raise ValueError("precomputed distances must be symmetric; take (X + X.T) / 2 if they should be.")
         return SquareDistances(X)
     plain = all(name == "p" and np.ndim(value) == 0 for name, value in (metric_params or {}).items())

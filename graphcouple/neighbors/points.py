@@ -58,6 +58,14 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     return X if sp.issparse(X) else np.ascontiguousarray(X)
 
 
+def looks_like_distances(X: Any) -> bool:
+    """Return whether points are a full, symmetric array of numbers of at least 0, with zeros on its diagonal alone."""
+    n = X.shape[0]
+    if sp.issparse(X) or n < 3 or X.shape[1] != n or np.diagonal(X).any():
+        return False
+    return bool((X >= 0).all() and 2 * np.count_nonzero(X) > n * (n - 1) and (X == X.T).all())
+
+
 def _without_duplicates(X: Any) -> Any:
     """Return a csr matrix whose duplicate entries are summed, a copy unless its entries are sorted."""
     if not X.has_canonical_format:
