@@ -362,7 +362,9 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
             raise ValueError(f"precomputed distances of points to themselves, on the diagonal of X, must be 0.{remedy}")
         if not np.allclose(X, X.T, rtol=_ROUNDING, atol=_ROUNDING * largest):
             if not (np.triu(X, 1).any() and np.tril(X, -1).any()):
-                raise ValueError("precomputed distances fill only one triangle of X; pass X + X.T.")
+                raise ValueError(
+                    "precomputed distances must be symmetric, and fill only one triangle of X; pass X + X.T."
+                )
             raise ValueError("precomputed distances must be symmetric; take (X + X.T) / 2 if they should be.")
         return SquareDistances(X)
     plain = all(name == "p" and np.ndim(value) == 0 for name, value in (metric_params or {}).items())
