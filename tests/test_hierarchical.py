@@ -299,6 +299,7 @@ def test_the_estimator_given_is_left_alone(rng):
     assert both.get_params()["estimator__perplexity"] == 4
 
 
+@pytest.mark.filterwarnings("ignore:X, of shape .* looks like a matrix of distances")
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
