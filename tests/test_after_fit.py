@@ -85,7 +85,7 @@ def test_parameters_set_after_the_fit_change_neither_places_nor_the_report(point
 
 
 @pytest.mark.filterwarnings("ignore:the embedding has not settled")
-def test_a_wrapper_heeds_options_that_are_set_after_its_fit(points):
+def test_a_wrapper_heeds_options_that_are_set_after_its_fit(points, tmp_path):
     X, new = points
     plain = gc.TSNE(perplexity=8, max_iter=20, random_state=0, transform_method=LinearRegression())
     placed = plain.fit(X).transform(new)
@@ -97,7 +97,9 @@ def test_a_wrapper_heeds_options_that_are_set_after_its_fit(points):
     wrapped.set_params(weight=-1.0)
     np.testing.assert_array_equal(wrapped.transform(new), placed)
     assert wrapped.estimator_._regressor is trained
-    wrapped.set_params(weight=0.0)
+    wrapped.set_params(weight=0.0).save(tmp_path / "wrapped.gc")
+    loaded = gc.load(tmp_path / "wrapped.gc").set_params(estimator__transform_method="law")
+    assert not np.array_equal(loaded.transform(new), placed)
     wrapped.estimator_.set_params(transform_method="law")
     assert not np.array_equal(wrapped.transform(new), placed)
     assert wrapped.update(new, move="all").n_iter_ == 3

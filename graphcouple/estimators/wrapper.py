@@ -63,20 +63,20 @@ class WithTerm(EmbeddingEstimator):
         check_is_fitted(self)
         # Users may turn the map and set options, as they may for a plain method.
         self.estimator_.embedding_ = self.embedding_
-        options, seen = self._heeded, vars(self).get("_seen")
-        self._seen = {name: repr(value) for name, value in options.items()}
-        if seen is not None and seen != self._seen:
-            self.estimator_.set_params(**{name: options[name] for name in options if seen[name] != self._seen[name]})
+        before: dict[str, str] = vars(self)["_seen"]
+        options, self._seen = self._options_now()
+        if self._seen != before:
+            self.estimator_.set_params(**{name: options[name] for name in options if self._seen[name] != before[name]})
         return self.estimator_
 
     @property
     def _method(self) -> CouplingEstimator:
         return self.plain_method() if self.estimator is None else self.estimator
 
-    @property
-    def _heeded(self) -> dict[str, Any]:
-        """The options that a fitted method reads anew, as they are set now."""
-        return {name: getattr(self._method, name) for name in _OPTIONS} | _own_options(self)
+    def _options_now(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the options that a fitted method reads anew, and their texts, in which changes of parts show."""
+        options = {name: getattr(self._method, name) for name in _OPTIONS} | _own_options(self)
+        return options, {name: repr(value) for name, value in options.items()}
 
     def _term(self) -> Term | None:
         """Return the term, if the objective gets one."""
@@ -123,7 +123,7 @@ class WithTerm(EmbeddingEstimator):
     def _take_from(self, plain: CouplingEstimator, has_term: bool = False) -> Self:
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             del self.__dict__[name]
-        self.estimator_, self._seen = plain, {name: repr(value) for name, value in self._heeded.items()}
+        self.estimator_, (_, self._seen) = plain, self._options_now()
         fitted = {name: value for name, value in vars(plain).items() if name.endswith("_")}
         self.__dict__.update(fitted)
         if self._loss is not None:
@@ -151,7 +151,7 @@ class WithTerm(EmbeddingEstimator):
         kind = kinds.get(saved["class"], object)
         if not issubclass(kind, CouplingEstimator):
             raise ValueError(f"the file's method is a {saved['class']}, and `estimator` is another. Fit again.")
-        self.estimator_ = kind._loaded(saved)
+        self.estimator_, (_, self._seen) = kind._loaded(saved), self._options_now()
 
     def transform(self, X: Any, return_loss: bool = False) -> Any:
         """Place new points by the plain method's law of their edges; see `CouplingEstimator.transform`."""
