@@ -252,7 +252,7 @@ def _broken_csv(folder):
         (["words.csv"], "b"),
         (["ragged.csv"], "ragged.csv"),
         (["empty.csv"], "empty"),
-        (["nan.csv"], "NaN"),
+        (["nan.csv"], "no finite number in line 2, column 0"),
         (["gap.csv"], "no number in line 3, column b"),
         (["wide.csv", "--labels", "kind"], "4 cells in line 3, but 3 in its first row"),
         (["one.csv"], "1 sample"),

@@ -18,7 +18,6 @@ from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap
 from graphcouple.couplings.kinds import InParts
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
-from graphcouple.kernels.check import require_sound
 from graphcouple.kernels.measured import reach
 from graphcouple.laws import ConstantBandwidth, GraphModel
 from graphcouple.laws.priors import GraphPrior, RandomGraph, confined_partition
@@ -353,7 +352,6 @@ def check_latent(latent: GraphModel, curved: bool = False) -> None:
         )
     if not flat and not curved:
         raise ValueError(f"this coupling measures Euclidean distances, but the latent law is of {latent.metric}.")
-    require_sound(latent.kernel)
     if (edge := reach(latent.kernel)) < np.inf:
         raise ValueError(
             f"the embedding's kernel, {latent.kernel}, is 0 beyond a distance of {edge:.3g}, so nothing draws farther "
