@@ -63,9 +63,10 @@ class WithTerm(EmbeddingEstimator):
         check_is_fitted(self)
         # Users may turn the map and set options, as they may for a plain method.
         self.estimator_.embedding_ = self.embedding_
-        before: dict[str, str] = vars(self)["_seen"]
+        # Older pickles lack them.
+        before: dict[str, str] | None = vars(self).get("_seen")
         options, self._seen = self._options_now()
-        if self._seen != before:
+        if before is not None and self._seen != before:
             self.estimator_.set_params(**{name: options[name] for name in options if self._seen[name] != before[name]})
         return self.estimator_
 

@@ -314,7 +314,7 @@ FAULTS = [
     Fault("regressors: far places hide the rest", "estimators/regressors.py", "if _SPECK < of_near <", "if False and _SPECK < of_near <", "test_landmarks"),
     Fault("pacmap: a run without its last phase", "estimators/pacmap.py", "steps <= PHASES[-1]", "steps <= 0", "test_pacmap"),
     Fault("attraction: a start of its own unit", "estimators/attraction_repulsion.py", "start *= np.sqrt(abs(square) / (2.0 * fourth))", "pass", "test_attraction_repulsion"),
-    Fault("wrappers: options of the fit for ever", "estimators/wrapper.py", "if self._seen != before:", "if False:", "test_after_fit"),
+    Fault("wrappers: options of the fit for ever", "estimators/wrapper.py", "if before is not None and self._seen != before:", "if False:", "test_after_fit"),
     Fault("wrappers: a file of the class that is set later", "estimators/wrapper.py", "kinds.get(saved[\"class\"], object)", "type(self._method)", "test_after_fit"),
     Fault("unique: the first row's class, known or not", "estimators/rows.py", "first[self.point[known[::-1]]] = known[::-1]", "pass", "test_labels"),
     Fault("inverse: points of one place are ties", "estimators/new_points.py", "is not None and equal.first.size > 2:", "is not None and False:", "test_distr"),
