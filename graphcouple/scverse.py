@@ -21,6 +21,9 @@ from graphcouple.metrics import evaluate
 
 __all__ = ["embed", "score", "transform"]
 
+# Names of one metric; minkowski is the Euclidean distance unless it has parameters.
+_SAME = {"l2": "euclidean", "minkowski": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
+
 
 def embed(
     adata: Any,
@@ -98,9 +101,11 @@ def embed(
     name, estimator = _method(method, random_state)
     if parameters:
         given, kind = next(iter(parameters)), type(estimator).__name__
-        raise TypeError(
-            f"embed has no argument {given!r}; give it to the method: embed(adata, gc.{kind}({given}=...))."
-        )
+        remedy = "it is no parameter of the method either"
+        if given in estimator.get_params():
+            ours = "gc." * type(estimator).__module__.startswith("graphcouple")
+            remedy = f"give it to the method: embed(adata, {ours}{kind}({given}=...))"
+        raise TypeError(f"embed has no argument {given!r}; {remedy}.")
     points, used = _representation(adata, use_rep, n_pcs, layer)
     options: dict[str, Any] = {}
     if neighbors_key is not None:
@@ -307,10 +312,10 @@ def _with_neighbors(adata: Any, key: str, estimator: Any) -> tuple[Any, dict[str
 def _check_metric(found: Any, estimator: Any) -> None:
     """Warn if stored neighbours were found by another metric than an estimator's, which finds those of new cells."""
     own = getattr(estimator.sentence.input, "metric", found)
-    if isinstance(found, str) and own != found:
+    if isinstance(found, str) and _SAME.get(str(own), own) != _SAME.get(found, found):
         warn(
             f"the stored neighbors were found by metric={found!r}, and {type(estimator).__name__} searches neighbors "
-            f"of new cells by metric={own!r}; give it metric={found!r}."
+            f"of new cells by metric={own!r}; give metric={found!r} to the method or the law that has one."
         )
 
 

@@ -1,5 +1,6 @@
 """A fitted estimator keeps to its fit: failed fits, parameters set later and edits of the map do no harm."""
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,6 +115,9 @@ def test_the_law_of_a_graph_of_ones_own_comes_back_from_a_file(points, tmp_path)
     loaded = gc.load(tmp_path / "graph.gc").set_params(input=None)
     np.testing.assert_array_equal(loaded.point_losses(), fitted.point_losses())
     assert loaded.posterior_.entropy() == fitted.posterior_.entropy()
+    joblib.dump(fitted, tmp_path / "graph.joblib")
+    joblib.load(tmp_path / "graph.joblib").save(tmp_path / "graph.gc")
+    assert gc.load(tmp_path / "graph.gc").posterior_.entropy() == fitted.posterior_.entropy()
     fitted.set_params(input=np.roll(graph, 7, axis=(0, 1))).save(tmp_path / "graph.gc")
     with pytest.raises(AttributeError, match="of a graph of your own is not saved"):
         _ = gc.load(tmp_path / "graph.gc").posterior_

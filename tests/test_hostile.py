@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances
 
 import graphcouple as gc
 from graphcouple._numba.jit import jit
@@ -423,6 +424,11 @@ def test_a_graph_without_edges_is_refused():
 def test_distances_passed_as_points_are_told():
     places = RNG.normal(size=(40, 2))
     D = cdist(places, places)
+    # Products of rows give distances that are symmetric but for rounding.
+    rounded = pairwise_distances(RNG.normal(size=(40, 5)))
+    assert (rounded != rounded.T).any()
+    with pytest.warns(UserWarning, match="looks like a matrix of distances"):
+        gc.PrecisionCoupling().fit(rounded)
     for method in (gc.ClassicalMDS(), gc.TSNE(perplexity=5, max_iter=5, random_state=0)):
         with pytest.warns(UserWarning, match=r"X, of shape \(40, 40\), looks like a matrix of distances"):
             method.fit(D)

@@ -70,6 +70,8 @@ def test_neighbours_of_another_metric_are_told(cells):
     with pytest.warns(UserWarning, match="by metric='cosine', and UMAP searches .* by metric='euclidean'"):
         gc.scverse.embed(data, gc.UMAP(**SHORT), neighbors_key="neighbors")
     gc.scverse.embed(data, gc.UMAP(metric="cosine", **SHORT), neighbors_key="neighbors")
+    data.uns["neighbors"]["params"]["metric"] = "l2"
+    gc.scverse.embed(data, gc.UMAP(**SHORT), neighbors_key="neighbors")
     # A method by name is not kept, so it gets no new cells.
     gc.scverse.embed(data, "umap", neighbors_key="neighbors")
 
@@ -191,6 +193,11 @@ def test_mistakes_are_named(cells):
         (lambda: transform(n_pcs=99), ValueError, r"n_pcs=99, but varm\['PCs'\] has 20 columns"),
         (lambda: transform(n_pcs=-1), ValueError, "n_pcs must be"),
         (lambda: gc.scverse.embed(cells, "umap", min_dist=0.3), TypeError, r"embed\(adata, gc.UMAP\(min_dist=\.\.\."),
+        (
+            lambda: gc.scverse.embed(cells, "umap", perplexity=9),
+            TypeError,
+            "'perplexity'; it is no parameter of the method",
+        ),
         (lambda: gc.scverse.embed(cells, "diffmap"), ValueError, "scanpy's diffmap is 'diffusion-maps'"),
         (lambda: gc.scverse.transform(cells, cells), TypeError, r"transform\(query, fitted, reference=adata\)"),
     ]:

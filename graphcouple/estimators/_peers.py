@@ -87,7 +87,7 @@ PEERS: dict[str, str] = {
     "eta": "learning_rate",
     "num_threads": "n_jobs",
     "seed": "random_state",
-    "normalize": _NOTHING + ": a common factor of X changes nothing",
+    "TSNE.normalize": _NOTHING + ": a common factor of X changes nothing",
     "check_duplicates": _NOTHING + ": equal rows may stay; unique=True fits each of them once",
     # uwot
     "nn_method": _GRAPH,
@@ -96,7 +96,7 @@ PEERS: dict[str, str] = {
     "n_sgd_threads": "n_jobs",
     "alpha": "learning_rate",
     "gamma": "repulsion_strength",
-    "bandwidth": _NOT_YET + ": LocalConnectivity sets the bandwidths, from n_neighbors",
+    "UMAP.bandwidth": _NOT_YET + ": LocalConnectivity sets the bandwidths, from n_neighbors",
     "binary_edge_weights": _OWN,
     "init_sdev": _NOTHING + ": the start gets the size of least loss",
     "epoch_callback": "callback",
@@ -113,9 +113,9 @@ PEERS: dict[str, str] = {
     # PHATE and diffusion maps
     "PHATE.knn": "perplexity",
     "knn": "n_neighbors",
-    "decay": _NOTHING + ": the kernel is Gaussian; input=GraphModel(...) takes another",
+    "PHATE.decay": _NOTHING + ": the kernel is Gaussian; input=GraphModel(...) takes another",
     "knn_dist": "metric",
-    "mds_solver": _NOTHING + ": MetricMDS makes the map",
+    "PHATE.mds_solver": _NOTHING + ": MetricMDS makes the map",
     "n_evecs": "n_components",
     "n_comps": "n_components",
     "k": "n_neighbors",
@@ -151,17 +151,18 @@ def why_missing(kind: type, name: str, is_fitted: bool) -> str:
     return f"{kind.__name__!r} object has no attribute {name!r}"
 
 
-def _of_method(*names: str) -> str:
-    """Return a call of a method that has one of these parameters; empty if none has."""
+def _of_method(owner: str, unknown: str, hint: str) -> str:
+    """Return a call of a method that has this parameter, or the one of the hint; empty if none has."""
     from graphcouple import estimators
 
-    calls = [
-        f"{kind.__name__}({name}=...)"
-        for kind in (estimators.UMAP, estimators.TSNE)
-        for name in names
-        if name in kind()._flat_params()
-    ]
-    return next(iter(calls), "")
+    own = getattr(getattr(estimators, owner, None), "plain_method", estimators.TSNE)
+    for kind in (own, estimators.UMAP, estimators.TSNE):
+        known = kind()._flat_params()
+        if unknown in known:
+            return f"{kind.__name__}({unknown}=...)"
+        if (named := hint.partition(":")[0].partition("=")[0]) in known:
+            return f"{kind.__name__}({hint if '=' in hint else f'{named}=...'})"
+    return ""
 
 
 def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:
@@ -174,7 +175,7 @@ def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:
     named = hint.partition(":")[0].partition("=")[0]
     if hint and (named in known or not named.isidentifier()):
         return f"{owner} has no parameter {unknown!r}; use {hint}."
-    if "estimator" in known and (call := _of_method(unknown, named)):
+    if "estimator" in known and (call := _of_method(owner, unknown, hint)):
         return f"{owner} has no parameter {unknown!r}; give it to the method, as in {owner}({call})."
     near = difflib.get_close_matches(unknown, known, 1, 0.8)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."

@@ -27,6 +27,7 @@ from graphcouple.initializations import given_start, is_made
 from graphcouple.laws import GraphLaw, GraphModel, Space
 from graphcouple.laws.copies import check_weights, effective_graphs
 from graphcouple.laws.priors import RandomGraph
+from graphcouple.laws.priors.base import same_weights
 from graphcouple.neighbors import coordinates_of
 from graphcouple.optimize import Callback, PositionUncertainty, position_uncertainty
 from graphcouple.summation import Exact
@@ -358,7 +359,7 @@ class CouplingEstimator(PlacesNewPoints):
             holds = isinstance(value, (GraphLaw, Coupling, str))
             if holds and (type(value) is not type(now[name]) or value != now[name]):
                 changed[name] = value
-            elif not holds and value is not now[name]:
+            elif not holds and not _same_graph(value, now[name]):
                 changed[name] = None
         return super()._remember() | {"laws": changed}
 
@@ -384,3 +385,11 @@ class CouplingEstimator(PlacesNewPoints):
 def _described(sentence: Sentence) -> list[tuple[str, str]]:
     """Return the rows of a report that state the method."""
     return [row for row in sentence.rows() if row[0] not in ("init", "max_iter", "n_components")]
+
+
+def _same_graph(left: Any, right: Any) -> bool:
+    """Return whether two inputs are one object, or equal graphs."""
+    try:
+        return left is right or same_weights(left, right)
+    except (TypeError, ValueError):
+        return False

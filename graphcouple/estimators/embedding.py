@@ -173,8 +173,9 @@ class EmbeddingEstimator(ScikitTransformer):
             warn(f"all {len(points)} rows of X are equal, so there is nothing to embed; look at how X was made.")
         elif not self.takes_distances and looks_like_distances(points):
             warn(
-                f"X, of shape {points.shape}, looks like a matrix of distances, and its rows are taken as points: pass "
-                "metric='precomputed' to the method, or to the law that is its input."
+                f"X, of shape {points.shape}, looks like a matrix of distances, and its rows are taken as points. If "
+                "they are distances, pass metric='precomputed' to a method that takes it, as TSNE or ClassicalMDS; if "
+                "they are weights of a graph, pass it as the input of GraphCoupling."
             )
         return points
 

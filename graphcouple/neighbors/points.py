@@ -15,6 +15,10 @@ from graphcouple.graphs import FloatArray
 _MOST_IN_SINGLE = 1e15
 
 
+# Share of the largest distance by which the two directions may differ, and rows that are compared at once.
+_ASYMMETRY, _ROWS_AT_ONCE = 1e-5, 2048
+
+
 def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     """Return `X` as a finite 2-D array or csr matrix, in double precision, or in single if it has single or half.
 
@@ -63,7 +67,12 @@ def looks_like_distances(X: Any) -> bool:
     n = X.shape[0]
     if sp.issparse(X) or n < 3 or X.shape[1] != n or np.diagonal(X).any():
         return False
-    return bool((X >= 0).all() and 2 * np.count_nonzero(X) > n * (n - 1) and (X == X.T).all())
+    if not (X >= 0).all() or 2 * np.count_nonzero(X) <= n * (n - 1):
+        return False
+    # Distances by products of points are symmetric but for rounding.
+    most = _ASYMMETRY * float(X.max())
+    blocks = (slice(a, a + _ROWS_AT_ONCE) for a in range(0, n, _ROWS_AT_ONCE))
+    return all((np.abs(X[rows] - X[:, rows].T) <= most).all() for rows in blocks)
 
 
 def _without_duplicates(X: Any) -> Any:
