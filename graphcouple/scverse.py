@@ -310,7 +310,7 @@ def _with_neighbors(adata: Any, key: str, estimator: Any) -> tuple[Any, dict[str
 
 
 def _check_metric(found: Any, estimator: Any) -> None:
-    """Warn if stored neighbours were found by another metric than an estimator's, which finds those of new cells."""
+    """Warn if stored neighbours were found by another metric than the metric by which new cells are searched."""
     own = getattr(estimator.sentence.input, "metric", found)
     if isinstance(found, str) and _SAME.get(str(own), own) != _SAME.get(found, found):
         warn(

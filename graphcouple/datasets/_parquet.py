@@ -22,7 +22,7 @@ _INDEX = "__index_level_"
 def read_parquet(
     path: Path, labels: str | None, chosen: Sequence[str] | None, apart: Sequence[str]
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return the numeric columns as points, and the column of labels; the arguments are those of `read_points`."""
+    """Return the numeric columns as points, and the column of labels, by the arguments of `read_points`."""
     pl = require("polars", "reading Parquet needs polars", "parquet")
     try:
         lazy = pl.scan_parquet(path, glob=False)

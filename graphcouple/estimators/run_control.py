@@ -176,7 +176,7 @@ def continued(estimator: Any, sentence: Sentence, X: Any) -> Sentence:
 
 def from_places(sentence: Sentence, Z: FloatArray) -> Sentence:
     """Return the sentence with these places as the start, without exaggeration."""
-    # The size is that of an earlier map, which other parameters may have set: a warning about it would be wrong.
+    # The start has the size of an earlier map, which other parameters may have set: a warning would be wrong.
     return sentence.replace(init=Z, optimizer=_unexaggerated(optimizer_of(sentence)), n_starts=1, continues=True)
 
 
