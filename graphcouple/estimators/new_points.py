@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -18,28 +16,19 @@ from graphcouple.couplings.network import Network
 from graphcouple.couplings.parametric import FeatureMap
 from graphcouple.estimators._progress import progress_of
 from graphcouple.estimators.carry_out import Result, carry_out
-from graphcouple.estimators.embedding import HasLaw
+from graphcouple.estimators.inverse import HasInverse, in_parts
 from graphcouple.estimators.regressors import trained_regressor
-from graphcouple.estimators.rows import EqualRows, Rows, categories_of, means_of
+from graphcouple.estimators.rows import EqualRows, Rows, categories_of
 from graphcouple.estimators.run_control import from_places
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.kernels import Gaussian
-from graphcouple.laws import ConditionedLaw, GraphModel, NewEdges, Perplexity
+from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.copies import joined_weights
 from graphcouple.laws.labels import and_unknown
-from graphcouple.laws.priors import UnitOutDegree
 from graphcouple.optimize.placing import place_new
-from graphcouple.summation.curved import Space
-
-# New points placed at once: with 90 edges each, 20 MB. Results do not depend on it.
-_ROWS_AT_ONCE = 16_384
-
-# Perplexity of the law that turns places into points: a larger one averages over more points, and blurs them.
-_NEARBY = 10.0
 
 
-class PlacesNewPoints(HasLaw):
+class PlacesNewPoints(HasInverse):
     """Base class of estimators whose law of the input's graph gives new points their edges to the fitted ones."""
 
     _map: FixedMap | None
@@ -50,15 +39,6 @@ class PlacesNewPoints(HasLaw):
 
     _scale: float
     """The bandwidth of the embedding's graph."""
-
-    _space: Space | None
-    """The curved space that the embedding lies in; None if it is flat."""
-
-    _rows: EqualRows | None
-    """Which rows share a point; None if each row is a point of its own."""
-
-    _landmarks: IntArray | None
-    """The rows that were fitted; None if all were."""
 
     _regressor: Any
     """The `transform_method`, its trained regressor, and the places it has learnt; None if there is none yet."""
@@ -77,13 +57,6 @@ class PlacesNewPoints(HasLaw):
         """The rows of X that were fitted, ascending; None if all were."""
         check_is_fitted(self)
         return self._landmarks
-
-    @property
-    def _places(self) -> FloatArray:
-        """The embedding's points: its rows, without repetitions of equal rows, and landmarks only."""
-        if self._landmarks is not None and len(self._landmarks) < len(self.embedding_):
-            return self.embedding_[self._landmarks]
-        return self.embedding_ if self._rows is None else self.embedding_[self._rows.first]
 
     def transform(self, X: Any, return_loss: bool = False) -> Any:
         """Place new points in the embedding, which stays as it is.
@@ -144,7 +117,7 @@ class PlacesNewPoints(HasLaw):
             raise ValueError(f"{type(self).__name__} has no law that places new points; {remedy}.")
         n_new, q = X.shape[0], self.embedding_.shape[1]
         Z, loss = np.empty((n_new, q), dtype=self.embedding_.dtype), np.empty(n_new)
-        for rows, edges in _in_parts(law, X, self.n_jobs):
+        for rows, edges in in_parts(law, X, self.n_jobs):
             places, loss[rows] = place_new(fixed, edges, self.n_jobs)
             Z[rows] = places * self._scale
             same = edges.coincident >= 0
@@ -173,63 +146,6 @@ class PlacesNewPoints(HasLaw):
         if self._seed is None:
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         return self._seed
-
-    def inverse_transform(self, Z: Any) -> FloatArray:
-        """Return points of the input's space for places in the embedding: means of nearby fitted points.
-
-        The weights are the mean edges from a new point at that place to the fitted ones, under a law of prior D given
-        the embedding: Gaussian kernels of perplexity 10 (or a third of the points) on the 30 nearest. So the result
-        lies between fitted points and is smoother than they are. At the place of a fitted point it is that point.
-        Columns of categories (`Blocks`) get the category of the largest weight.
-        Distances are measured in the map's space.
-
-        Parameters
-        ----------
-        Z : array of shape (n_places, n_components)
-
-        Returns
-        -------
-        ndarray of shape (n_places, n_features)
-
-        Raises
-        ------
-        NotFittedError, TypeError, ValueError
-            When `Z` is unusable, or the estimator was fitted to distances or a graph, which have no means.
-
-        Examples
-        --------
-        >>> import graphcouple as gc
-        >>> X, y = gc.datasets.load("iris")
-        >>> tsne = gc.TSNE(random_state=0).fit(X)
-        >>> tsne.inverse_transform(tsne.embedding_[:3]).shape
-        (3, 4)
-        """
-        check_is_fitted(self)
-        if self._given is None or not self._given_points:
-            raise ValueError("inverse_transform takes means of points, but the estimator was fitted to none.")
-        places = self._checked_places(Z)
-        if not len(places):
-            raise ValueError("Z has no rows; give at least one place.")
-        fitted, X, weights = self._places, self._given.X, self._given.weights
-        columns = categories_of(self._given)
-        if (equal := EqualRows.of(fitted)) is not None and equal.first.size > 2:
-            # Points that share a place count as one: their mean.
-            X, fitted = means_of(equal.averages(weights), X, columns), fitted[equal.first]
-            weights = None if weights is None else equal.added(weights)
-        others = len(fitted) - 1
-        few = min(_NEARBY, others / 3.0)
-        bandwidth = Perplexity(few) if few > 1.0 else None
-        near = min(int(3 * _NEARBY), others)
-        # Coordinates of a curved map are a chart: its places are as far apart as the space says.
-        metric = "euclidean" if self._space is None else self._space
-        law = GraphModel(Gaussian(), UnitOutDegree(), bandwidth, n_neighbors=near, metric=metric)
-        with warnings.catch_warnings():
-            # The perplexity is not the user's, and a heavy point may be all there is nearby.
-            warnings.filterwarnings("ignore", "perplexity=")
-            near_places = _in_parts(law.given(fitted, sample_weight=weights), places, self.n_jobs)
-            parts = [means_of(edges.normalized(), X, columns) for _, edges in near_places]
-        inverse = sp.vstack(parts).toarray() if sp.issparse(parts[0]) else np.vstack(parts)
-        return inverse.astype(self.embedding_.dtype, copy=False)
 
     def update(self, X: Any, move: str = "none", sample_weight: Any = None) -> Self:
         """Add points to the embedding.
@@ -349,7 +265,7 @@ class PlacesNewPoints(HasLaw):
         if X is None:
             return self._of_rows(self._checked_law().own_isolation(self.n_jobs))
         X, law = self._check_new(X)
-        return np.concatenate([edges.isolation for _, edges in _in_parts(law, X, self.n_jobs)])
+        return np.concatenate([edges.isolation for _, edges in in_parts(law, X, self.n_jobs)])
 
     def point_losses(self) -> FloatArray:
         """Return the loss of each fitted point at its place, in nats; `transform` places new points by the same loss.
@@ -415,10 +331,3 @@ class PlacesNewPoints(HasLaw):
             if show.bar is not None:
                 show.bar(result.solution.n_iter, result.solution.loss)
             return result
-
-
-def _in_parts(law: ConditionedLaw, X: Any, n_jobs: int | None) -> Iterator[tuple[slice, NewEdges]]:
-    """Yield some of the rows of new points at a time, and their edges."""
-    for a in range(0, X.shape[0], _ROWS_AT_ONCE):
-        rows = slice(a, a + _ROWS_AT_ONCE)
-        yield rows, law.new_edges(X[rows], n_jobs)

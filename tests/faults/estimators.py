@@ -148,8 +148,8 @@ FAULTS = [
           "test_growing"),
     Fault("scverse: components of a layer, of X", "scverse.py", 'layer = layer or reference.uns', 'layer = layer and reference.uns',
           "test_scverse"),
-    Fault("new points: an inverse by wide kernels", "estimators/new_points.py", "_NEARBY = 10.0", "_NEARBY = 100.0", "test_transform"),
-    Fault("new points: an inverse by flat distances", "estimators/new_points.py", '"euclidean" if self._space is None else self._space', '"euclidean"',
+    Fault("new points: an inverse by wide kernels", "estimators/inverse.py", "_NEARBY = 10.0", "_NEARBY = 100.0", "test_transform"),
+    Fault("new points: an inverse by flat distances", "estimators/inverse.py", '"euclidean" if self._space is None else self._space', '"euclidean"',
           "test_spaces"),
     Fault("names: two columns of one", "estimators/embedding.py", "if len(set(names)) < len(names):", "if False:", "test_crafted"),
     Fault("equal rows: nothing is said", "estimators/embedding.py", "(points == points[0]).all():", "False:", "test_crafted"),
@@ -317,6 +317,6 @@ FAULTS = [
     Fault("wrappers: options of the fit for ever", "estimators/wrapper.py", "if before is not None and self._seen != before:", "if False:", "test_after_fit"),
     Fault("wrappers: a file of the class that is set later", "estimators/wrapper.py", "kinds.get(saved[\"class\"], object)", "type(self._method)", "test_after_fit"),
     Fault("unique: the first row's class, known or not", "estimators/rows.py", "first[self.point[known[::-1]]] = known[::-1]", "pass", "test_labels"),
-    Fault("inverse: points of one place are ties", "estimators/new_points.py", "is not None and equal.first.size > 2:", "is not None and False:", "test_distr"),
+    Fault("inverse: points of one place are ties", "estimators/inverse.py", "is not None and equal.first.size > 2:", "is not None and False:", "test_distr"),
     Fault("parts: batches name rows of one graph", "estimators/sentence.py", "(isinstance(optimizer, MiniBatches), ", "(False, ", "test_aligned"),
 ]  # fmt: skip
