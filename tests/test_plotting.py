@@ -394,6 +394,24 @@ def test_a_run_is_saved_as_a_moving_picture(rng, tmp_path):
         gc.plotting.Recorder().save("fit.gif")
 
 
+def test_all_frames_of_a_film_have_axes_of_one_size(rng, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(gc.plotting._animation, "plot", lambda *a, **k: drawn.append(gc.plot(*a, **k)) or drawn[-1])
+    recorder = gc.plotting.Recorder()
+    for i in range(4):
+        recorder(i, 10.0**i, rng.normal(size=(60, 2)))
+    numbers, names = np.linspace(0, 1, 60), np.array([f"the class number {i % 30}" for i in range(60)])
+    for y, n_axes in ((numbers, 2), (names, 1)):
+        recorder.save(tmp_path / "fit.gif", y)
+        last = drawn[-1]
+        assert len(last.figure.axes) == n_axes
+        for frame in drawn[-4:]:
+            np.testing.assert_allclose(frame.get_position().bounds, last.get_position().bounds)
+        assert last.get_window_extent().width > 400
+    legend = last.get_legend().get_window_extent()
+    assert last.get_window_extent().x1 < legend.x0 < legend.x1 <= last.figure.bbox.x1
+
+
 @pytest.mark.parametrize("kind", ["datetime64", "dates", "pandas"])
 def test_dates_get_a_colour_bar_with_dates(kind, tmp_path):
     Z = np.random.default_rng(0).normal(size=(60, 2))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphcouple._support.validation import check_integer, check_positive
 from graphcouple.plotting._scatter import plot
-from graphcouple.plotting._style import check_points, labels_or_none, require_matplotlib
+from graphcouple.plotting._style import check_points, labels_or_none, make_room, require_matplotlib
 
 _WRITERS = {".gif": "pillow", ".mp4": "ffmpeg", ".html": "html"}
 
@@ -100,7 +100,7 @@ class Recorder:
         for _, _, Z in frames:
             # Check here, since the writer hides errors. With unique=True or landmarks, a run has fewer points.
             labels_or_none(y, len(check_points(Z)))
-        figure = require_matplotlib().Figure(figsize=(6.5, 5.5))
+        figure = require_matplotlib().Figure(figsize=(6.5, 5.5), layout="constrained")
         from matplotlib import rc_context
         from matplotlib.animation import FuncAnimation, writers
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -108,20 +108,22 @@ class Recorder:
         if writer == "ffmpeg" and not writers.is_available("ffmpeg"):
             raise ModuleNotFoundError(".mp4 needs the program ffmpeg, which is not installed; use .gif or .html.")
         FigureCanvasAgg(figure)
-        ax = figure.add_axes((0.02, 0.02, 0.78, 0.9))
 
         def draw(k: int) -> list[Any]:
             iteration, loss, Z = frames[k]
             points = check_points(Z)[:, :2]
             middle = np.median(points, axis=0)
             reach = np.quantile(np.abs(points - middle).max(axis=1), _SHARE) or 1.0
-            ax.clear()
+            # Colour bars are axes of their own, which outlive the map's.
+            figure.clear()
             heading = f"{title}: " if title else ""
-            plot(points, y, ax=ax, title=f"{heading}iteration {iteration}, loss {loss:.4g}")
+            ax = plot(points, y, ax=figure.add_subplot(), title=f"{heading}iteration {iteration}, loss {loss:.4g}")
             ax.set_aspect("equal", adjustable="box")
             ax.set(xlim=middle[0] + 1.15 * reach * np.array([-1, 1]), ylim=middle[1] + 1.15 * reach * np.array([-1, 1]))
-            return [*ax.collections]
+            return [ax]
 
+        draw(0)
+        make_room(figure, figure.axes[0].get_legend())
         moving = FuncAnimation(figure, draw, frames=len(frames), interval=1000 / fps)
         if writer == "html":
             # matplotlib leaves out the frames beyond 20 MB.
