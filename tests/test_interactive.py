@@ -92,6 +92,9 @@ def test_numbers_get_a_colour_bar_and_many_points_a_sample_that_says_so(rng):
     Z = rng.normal(size=(500, 1))
     drawn = gc.plotting.interactive(Z, color=Z[:, 0], max_points=100)
     models = document(drawn)
+    # Ranks have no unit.
+    both = document(gc.plotting.interactive({"line": Z, "plane": Z[:, [0, 0]]}))["Figure"]
+    assert [each.get("match_aspect", False) for each in both] == [False, True]
     assert len(models["ColorBar"]) == 1
     assert any("100 of 500 points" in each["text"] for each in models["PreText"])
     rows = numbers(columns(drawn)["row"])

@@ -410,6 +410,12 @@ def test_all_frames_of_a_film_have_axes_of_one_size(rng, tmp_path, monkeypatch):
         assert last.get_window_extent().width > 400
     legend = last.get_legend().get_window_extent()
     assert last.get_window_extent().x1 < legend.x0 < legend.x1 <= last.figure.bbox.x1
+    # Ranks have no unit: a map of one component fills the axes.
+    line = gc.plotting.Recorder()
+    line(0, 1.0, 1e-3 * np.arange(60.0)[:, None])
+    line.save(tmp_path / "fit.gif")
+    np.testing.assert_allclose(np.diff(drawn[-1].get_xlim()), 1e-3 * np.diff(drawn[-1].get_ylim()))
+    assert (drawn[-1].get_xlabel(), drawn[-1].get_ylabel()) == ("component 1", "rank")
 
 
 @pytest.mark.parametrize("kind", ["datetime64", "dates", "pandas"])

@@ -113,13 +113,16 @@ class Recorder:
             iteration, loss, Z = frames[k]
             points = check_points(Z)[:, :2]
             middle = np.median(points, axis=0)
-            reach = np.quantile(np.abs(points - middle).max(axis=1), _SHARE) or 1.0
+            away = np.abs(points - middle)
+            # The ranks beside one component have no unit.
+            reach = np.quantile(away.max(axis=1, keepdims=True) if Z.shape[1] > 1 else away, _SHARE, axis=0)
+            low, high = (middle + side * 1.15 * np.where(reach > 0.0, reach, 1.0) for side in (-1, 1))
             # Colour bars are axes of their own, which outlive the map's.
             figure.clear()
             heading = f"{title}: " if title else ""
-            ax = plot(points, y, ax=figure.add_subplot(), title=f"{heading}iteration {iteration}, loss {loss:.4g}")
-            ax.set_aspect("equal", adjustable="box")
-            ax.set(xlim=middle[0] + 1.15 * reach * np.array([-1, 1]), ylim=middle[1] + 1.15 * reach * np.array([-1, 1]))
+            ax = plot(Z, y, ax=figure.add_subplot(), title=f"{heading}iteration {iteration}, loss {loss:.4g}")
+            ax.set_aspect(ax.get_aspect(), adjustable="box")
+            ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
             return [ax]
 
         draw(0)

@@ -157,7 +157,8 @@ def interactive(
     title = None if title is None else str(title)
     named = dict(Z) if isinstance(Z, Mapping) else {"": Z}
     fitted = {str(name): each for name, each in named.items() if hasattr(each, "embedding_")}
-    maps = {str(name): check_points(getattr(each, "embedding_", each)) for name, each in named.items()}
+    places = {str(name): getattr(each, "embedding_", each) for name, each in named.items()}
+    maps = {name: check_points(Z) for name, Z in places.items()}
     sizes = {len(points) for points in maps.values()}
     if len(maps) < len(named):
         raise ValueError(f"the embeddings must have different names, got {list(named)}.")
@@ -183,7 +184,8 @@ def interactive(
     from bokeh.resources import INLINE
 
     note = f"{len(rows):,} of {n:,} points, drawn at random; grey is the density of all" if len(rows) < n else ""
-    page = _page(maps, rows, texts, _colors_of(shown, n), title, note)
+    lines = {name for name, Z in places.items() if np.shape(Z)[1] == 1}
+    page = _page(maps, lines, rows, texts, _colors_of(shown, n), title, note)
     return Map(file_html(page, INLINE, title or "map"))
 
 
@@ -230,6 +232,7 @@ def _colors_of(labels: NDArray[Any] | None, n: int) -> _Colors:
 
 def _page(
     maps: dict[str, NDArray[np.float64]],
+    lines: set[str],
     rows: NDArray[np.int64],
     texts: dict[str, list[str]],
     colors: _Colors,
@@ -248,7 +251,7 @@ def _page(
     for k, points in enumerate(centred):
         data[f"x{k}"], data[f"y{k}"] = points[rows].astype(np.float32).T
     source = ColumnDataSource(data)
-    drawn = [_figure(source, k, name, list(texts), colors, len(rows)) for k, name in enumerate(maps)]
+    drawn = [_figure(source, k, name, name in lines, list(texts), colors, len(rows)) for k, name in enumerate(maps)]
     if note:
         for (plot, _), points in zip(drawn, centred, strict=True):
             _draw_density(plot, points)
@@ -285,7 +288,9 @@ def _draw_density(plot: Any, points: NDArray[np.float64]) -> None:
     plot.image_rgba([pixels], x=x[0], y=y[0], dw=x[-1] - x[0], dh=y[-1] - y[0], level="image")
 
 
-def _figure(source: Any, k: int, name: str, hover: list[str], colors: _Colors, n: int) -> tuple[Any, list[Any]]:
+def _figure(
+    source: Any, k: int, name: str, is_line: bool, hover: list[str], colors: _Colors, n: int
+) -> tuple[Any, list[Any]]:
     """Return the k-th figure, and its layer for each class."""
     from bokeh.models import CDSView, ColorBar, DatetimeTicker, DatetimeTickFormatter, GroupFilter, HoverTool
     from bokeh.palettes import Viridis256
@@ -296,7 +301,8 @@ def _figure(source: Any, k: int, name: str, hover: list[str], colors: _Colors, n
         title=name or None,
         tools="pan,wheel_zoom,box_zoom,lasso_select,tap,reset,save",
         active_scroll="wheel_zoom",
-        match_aspect=True,
+        # The ranks beside one component have no unit.
+        match_aspect=not is_line,
         output_backend="webgl",
         sizing_mode="stretch_width",
         min_width=_LEAST_WIDTH,

@@ -320,4 +320,6 @@ FAULTS = [
     Fault("inverse: points of one place are ties", "estimators/inverse.py", "is not None and equal.first.size > 2:", "is not None and False:", "test_distr"),
     Fault("parts: batches name rows of one graph", "estimators/sentence.py", "(isinstance(optimizer, MiniBatches), ", "(False, ", "test_aligned"),
     Fault("films: a colour bar in each frame", "plotting/_animation.py", "figure.clear()", "pass", "test_plotting"),
+    Fault("films: ranks have the unit of the map", "plotting/_animation.py", "if Z.shape[1] > 1 else away, _SHARE", "if True else away, _SHARE", "test_plotting"),
+    Fault("interactive: ranks have the unit of the map", "plotting/_interactive.py", "match_aspect=not is_line", "match_aspect=True", "test_interactive"),
 ]  # fmt: skip
