@@ -11,6 +11,8 @@ import sklearn
 from mypy import api
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import graphcouple as gc
 from graphcouple.estimators._parameters import documented
@@ -79,6 +81,13 @@ def test_metadata_take_a_line_of_help_and_are_routed():
         assert tsne.set_fit_request(neighbors=True) is tsne
         assert tsne.get_metadata_routing().fit.requests["neighbors"] is True
         assert gc.TSNE().get_metadata_routing().fit.requests["neighbors"] is None
+        assert "sample_weight" not in gc.DistR().get_metadata_routing().fit.requests
+        X, weights = np.random.default_rng(0).normal(size=(30, 3)), 1.0 + np.arange(30) % 2
+        plain = gc.TSNE(perplexity=5, max_iter=20, random_state=0)
+        for method in (plain, gc.ParametricCoupling(plain), gc.HierarchicalCoupling(plain, strategy="sequential")):
+            pipeline = make_pipeline(FunctionTransformer(), method.set_fit_request(sample_weight=True))
+            placed = pipeline.fit(X, sample_weight=weights)[-1].embedding_
+            np.testing.assert_array_equal(placed, clone(method).fit(X, sample_weight=weights).embedding_)
 
 
 def test_docstrings_may_be_indented_or_not():

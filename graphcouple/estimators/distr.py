@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 
 from graphcouple._numba.threads import threads_kept
 from graphcouple._support.validation import warn
@@ -71,6 +72,7 @@ class DistR(WithTerm):
     """
 
     shares_places = True
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}
 
     n_prototypes: int = parameter(
         default=100,

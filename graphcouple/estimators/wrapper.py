@@ -118,6 +118,9 @@ class WithTerm(EmbeddingEstimator):
             plain.embedding_ = self.embedding_
         return self._take_from(plain.fit(X, y, neighbors, resume=resume, **weights), self._term() is not None)
 
+    # As `CouplingEstimator` has it: weights are not in the signature.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
+
     def _check_input(self, plain: CouplingEstimator, X: Any) -> None:
         """Raise `ValueError` if the preset cannot take this input."""
 

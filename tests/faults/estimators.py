@@ -322,4 +322,5 @@ FAULTS = [
     Fault("films: a colour bar in each frame", "plotting/_animation.py", "figure.clear()", "pass", "test_plotting"),
     Fault("films: ranks have the unit of the map", "plotting/_animation.py", "if Z.shape[1] > 1 else away, _SHARE", "if True else away, _SHARE", "test_plotting"),
     Fault("interactive: ranks have the unit of the map", "plotting/_interactive.py", "match_aspect=not is_line", "match_aspect=True", "test_interactive"),
+    Fault("wrappers: no weights from a pipeline", "estimators/wrapper.py", '= {"sample_weight": None}', "= {}", "test_sentences"),
 ]  # fmt: skip
