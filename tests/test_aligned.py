@@ -38,6 +38,11 @@ def test_the_sum_of_all_losses_and_ties_is_least():
     starts = ended, RNG.normal(scale=3.0, size=ended.shape)
     least = min(minimize(joint_loss, start.ravel(), (means, 0.05)).fun for start in starts)
     assert aligned.loss_ < least * (1 + 1e-3)
+    with pytest.raises(TypeError, match=r"pass one of AlignedMaps\.embeddings_ rather than"):
+        gc.metrics.knn_accuracy(aligned, np.arange(25) % 2)
+    for other in (gc.AlignedMaps, gc.AlignedMaps()):
+        with pytest.raises(TypeError, match="AlignedMaps has no embedding_: fit an estimator first"):
+            gc.metrics.knn_accuracy(other, np.arange(25) % 2)
 
 
 def test_edges_of_a_part_are_among_its_points():

@@ -143,11 +143,13 @@ def check_embedding(Z: Any, name: str = "Z", n_points: int | None = None) -> NDA
 
 def refuse_estimator(value: Any, name: str = "Z") -> None:
     """Raise if an estimator is passed instead of its embedding."""
-    if hasattr(value, "fit") and not hasattr(value, "embedding_"):
-        owner = value.__name__ if isinstance(value, type) else type(value).__name__
-        raise TypeError(f"{name} must be an array, and {owner} has no embedding_: fit an estimator first.")
+    owner = value.__name__ if isinstance(value, type) else type(value).__name__
     if hasattr(value, "embedding_"):
-        raise TypeError(f"{name} must be an array; pass {type(value).__name__}.embedding_ rather than the estimator.")
+        raise TypeError(f"{name} must be an array; pass {owner}.embedding_ rather than the estimator.")
+    if hasattr(value, "embeddings_") and not isinstance(value, type):
+        raise TypeError(f"{name} must be an array; pass one of {owner}.embeddings_ rather than the estimator.")
+    if hasattr(value, "fit"):
+        raise TypeError(f"{name} must be an array, and {owner} has no embedding_: fit an estimator first.")
 
 
 UNLABELLED = -1
