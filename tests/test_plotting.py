@@ -165,6 +165,15 @@ def test_class_means_are_where_they_are(Z):
     assert other.collections[0].get_alpha() == 0.85
     with pytest.raises(ValueError, match="must hold classes"):
         gc.plotting.plot_class_means(Z, np.linspace(0, 1, 60))
+    masked = np.ma.masked_array(np.arange(60) % 3, mask=np.arange(60) < 3)
+    for bad, message in (
+        (masked, "masked"),
+        (np.ma.stack([masked, masked], axis=1), "masked"),
+        (["a", np.nan] * 30, "missing labels"),
+        (["a", 1] * 30, "not both"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            gc.plotting.plot_class_means(Z, bad)
 
 
 def overlaps(ax):

@@ -288,7 +288,7 @@ def plot_class_means(
     if isinstance(y, (list, tuple)) and all(np.ndim(level) == 1 for level in y):
         levels = list(y)
     else:
-        levels = [np.asarray(y)] if np.ndim(y) != 2 else list(np.asarray(y).T)
+        levels = [y] if np.ndim(y) != 2 else list(np.ma.asarray(y).T)
     labels = [check_labels(level, len(points)) for level in levels]
     if not labels or not all(is_categorical(level) for level in labels):
         raise ValueError("y must hold classes: names, or up to 30 different whole numbers.")
