@@ -340,6 +340,11 @@ def test_every_picture_goes_where_it_is_told(Z, rng):
         assert draw(ax) is ax
     panels = Figure().subplots(1, 2)
     assert (gc.plotting.plot_grid({"a": Z, "b": Z}, ax=panels) == panels).all()
+    part = Figure(layout="constrained").subfigures(1, 2)[0]
+    ax = part.subplots()
+    gc.plotting.plot_grid({"a": Z}, y, ax=[ax])
+    ax.figure.get_figure(root=True).draw_without_rendering()
+    assert ax.get_window_extent().x1 < part.legends[0].get_window_extent().x0
 
 
 def test_colours_differ_for_the_colour_blind():

@@ -205,6 +205,8 @@ def make_room(figure: Any, legend: Any) -> None:
     """Enlarge a figure so that a wide legend leaves the axes as wide as a narrow one does."""
     if legend is None:
         return
+    # Only the whole figure has a layout and a size.
+    figure = figure.get_figure(root=True)
     # Otherwise the layout would warn that axes have no room.
     layout = figure.get_layout_engine()
     figure.set_layout_engine("none")
