@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from numbers import Real
 from typing import Any
 
@@ -46,19 +47,23 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
         return ranks
     if labels.dtype.kind == "c":
         raise TypeError("y must hold classes or real numbers, got complex numbers.")
-    unknown = np.array([_is_missing(value) or value == UNLABELLED for value in labels.tolist()], dtype=bool)
+    # Nanoseconds, and with them dates that are missing, would be integers.
+    values = (labels.astype("datetime64[us]") if labels.dtype.kind == "M" else labels).astype(object)
+    unknown = np.array([_is_missing(value) or value == UNLABELLED for value in values], dtype=bool)
     codes = np.full(n_points, UNLABELLED)
     try:
         codes[~unknown] = np.unique(labels[~unknown], return_inverse=True)[1]
     except TypeError:
         raise TypeError("y mixes classes that cannot be compared, such as words and numbers; use one kind.") from None
     n_classes = int(codes.max(initial=-1)) + 1
-    if n_classes == 1 and any(not _is_missing(value) and value == UNLABELLED for value in labels.tolist()):
+    if n_classes == 1 and any(not _is_missing(value) and value == UNLABELLED for value in values):
         warn("y holds one class and -1, which stands for unknown. If -1 is a class, number the classes from 0.")
-    if labels.dtype.kind in "iuf" and n_classes > max(_MANY_CLASSES, np.sum(~unknown) / _FEW_MEMBERS):
+    are_dates = all(isinstance(value, date) for value in values[~unknown])
+    if (labels.dtype.kind in "iuf" or are_dates) and n_classes > max(_MANY_CLASSES, np.sum(~unknown) / _FEW_MEMBERS):
+        kind, shown = ("dates", "(y - y.min()) / np.timedelta64(1, 'D')") if are_dates else ("whole numbers", "y")
         warn(
-            f"y holds {n_classes} different whole numbers, which are taken as classes; to take them as numbers, add a "
-            "fraction: y + 0.5."
+            f"y holds {n_classes} different {kind}, which are taken as classes; to take them as numbers, add a "
+            f"fraction: {shown} + 0.5."
         )
     return codes
 
