@@ -239,6 +239,11 @@ D10 = distances(X10)
             for y in (np.arange(10).astype(kind), list(np.arange(10).astype(kind)))
         ),
         (lambda: metrics.knn_accuracy(X10, np.eye(10)), ValueError, "shape"),
+        (
+            lambda: metrics.evaluate(X10, X10, metric="nan_euclidean"),
+            ValueError,
+            "metric must be 'precomputed' or one of .*'euclidean'.*, got 'nan_euclidean'",
+        ),
         (lambda: metrics.evaluate(X10, X10, random_state=-1), ValueError, "random_state must be a seed"),
         (lambda: metrics.evaluate(X10, X10, n_jobs="2"), TypeError, "n_jobs must be an integer"),
         (lambda: metrics.evaluate(X10, {"a": X10, "b": X10[:5]}), ValueError, r"Z\['b'\] has 5 rows"),

@@ -18,6 +18,7 @@ from graphcouple.metrics._neighborhoods import check_sizes, curves_of
 from graphcouple.metrics._relations import Relations, as_map, relate
 from graphcouple.metrics._tears import LENGTH, neighbors_of, tears_of
 from graphcouple.neighbors import as_points, is_precomputed
+from graphcouple.neighbors.by_metric import metric_names
 
 ALL_ROWS = 12_000
 """Up to this many points, scores are of all rows: 10,000 take five seconds."""
@@ -108,8 +109,8 @@ def evaluate(
     y : array of shape (n,), optional
         Classes; without them there are no scores of classes.
     metric : str, default="euclidean"
-        The distance of `X`: any of `sklearn.metrics.pairwise_distances`, or "precomputed" for a square array of
-        distances, for which there is no class-mean disparity.
+        The distance of `X`: a metric of the estimators that is a name and needs no parameters, or "precomputed" for a
+        square array of distances, for which there is no class-mean disparity.
     K : int or sequence of int, optional
         Sizes of the neighborhoods whose preservation is reported; the default is 10, n/4 and n/2.
     n_rows : int, "auto" or None, default="auto"
@@ -242,6 +243,9 @@ def score_each(
 ) -> dict[Any, dict[str, float]]:
     """Return the scores of each embedding by its name; `codes` are numbers of the classes that are known already."""
     points, codes, sizes, n_rows = check_scoring(X, y if codes is None else codes, K, n_rows)
+    # Neighbors are searched by these metrics alone.
+    if isinstance(metric, str) and metric not in (*metric_names(), "precomputed"):
+        raise ValueError(f"metric must be 'precomputed' or one of {metric_names()}, got {metric!r}.")
     if not maps:
         raise ValueError("Z must name at least one embedding.")
     maps = {name: as_map(Z, "Z" if name == "" else f"Z[{name!r}]", points.shape[0]) for name, Z in maps.items()}
