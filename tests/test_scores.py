@@ -2,6 +2,8 @@
 
 import builtins
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -24,6 +26,7 @@ def test_knn_accuracy_and_clusters_are_those_of_scikit_learn():
     Z = X[:, 1:3]
     expected = cross_val_score(KNeighborsClassifier(7), Z, y, cv=4).mean()
     assert metrics.knn_accuracy(Z, y, 7, n_folds=4) == pytest.approx(expected, abs=1e-12)
+    assert metrics.knn_accuracy(Z, list(y == 1)) == metrics.knn_accuracy(Z, (y == 1).astype(int))
     found = KMeans(3, n_init=10, random_state=0).fit_predict(Z)
     scores = metrics.cluster_scores(Z, np.array(["a", "b", "c"])[y])
     assert scores.nmi == pytest.approx(sk.normalized_mutual_info_score(y, found), abs=1e-12)
@@ -160,7 +163,7 @@ def test_neighborhoods_that_cannot_be_compared_are_refused(score, Z, K, error, m
         (lambda: metrics.triplet_correlation(X10[:2], X10[:2]), "at least 3 rows"),
         (lambda: metrics.knn_accuracy(X10, np.zeros(10)), "single class"),
         (lambda: metrics.knn_accuracy(X10, np.arange(10)), "class of its own"),
-        (lambda: metrics.knn_accuracy(X10, np.arange(9)), "y has 9 labels, but there are 10 points"),
+        (lambda: metrics.knn_accuracy(X10, np.arange(9)), "y has 9 entries, but there are 10 points"),
         (lambda: metrics.knn_accuracy(X10, np.arange(10) / 3), "must hold classes"),
         (lambda: metrics.knn_accuracy(X10, np.array([0.0] * 5 + [np.nan] * 5)), "y holds NaN"),
         (lambda: metrics.knn_accuracy(X10, [0] * 5 + [1] * 5, 9), "n_neighbors=9 must be at most 8"),
@@ -232,7 +235,9 @@ D10 = distances(X10)
         ),
         (lambda: metrics.class_mean_disparity(X10, np.full((10, 2), 0.1), [0, 1] * 5), ValueError, "class means of Z"),
         (lambda: metrics.knn_accuracy(X10, ["a", None] * 5), ValueError, "missing labels"),
-        (lambda: metrics.knn_accuracy(X10, ["a", 1] * 5), TypeError, "numbers or names"),
+        (lambda: metrics.knn_accuracy(X10, ["a", 1] * 5), TypeError, "numbers or names, got int, str;"),
+        (lambda: metrics.knn_accuracy(X10, [Decimal(1)] * 10), TypeError, "numbers or names, got Decimal;"),
+        (lambda: metrics.knn_accuracy(X10, [Fraction(1, 3)] * 10), ValueError, r"a single class, Fraction\(1, 3\)"),
         *(
             (lambda y=y: metrics.knn_accuracy(X10, y), TypeError, "numbers or names, .*convert them to str")
             for kind in ("M8[ns]", "M8[D]", "m8[ns]")

@@ -6,6 +6,7 @@ import copy
 import os
 import sys
 import warnings
+from datetime import UTC, date
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
@@ -156,38 +157,53 @@ UNLABELLED = -1
 """The label of a point of unknown class or number."""
 
 
-def check_labels(y: Any, n: int) -> NDArray[Any]:
-    """Return labels as a flat array of numbers, strings or booleans, one per point and none missing."""
-    check_unmasked(y, "y")
+def check_labels(y: Any, n: int, name: str = "y", dates: bool = False) -> NDArray[Any]:
+    """Return labels as a flat array of numbers, strings or booleans, one per point and none missing.
+
+    With `dates`, they may be dates too, as datetime64.
+    """
+    check_unmasked(y, name)
     # NumPy would give a mixed list one type, turning its numbers into strings.
     labels = np.asarray(y) if hasattr(y, "dtype") else np.array(y, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.shape != (n,):
-        count = f"{labels.size} labels" if labels.ndim == 1 else f"shape {labels.shape}"
-        raise ValueError(f"y has {count}, but there are {n} points; give one label for each.")
+        count = f"{labels.size} entries" if labels.ndim == 1 else f"shape {labels.shape}"
+        raise ValueError(f"{name} has {count}, but there are {n} points; give one for each.")
     if labels.dtype.kind not in "biufUSmM":
-        labels = _plain_labels(labels.tolist())
-    if labels.dtype.kind in "mM":
-        raise TypeError(f"y must hold either numbers or names, got {labels.dtype}; convert them to str.")
+        labels = _plain_labels(labels.tolist(), name, dates)
+    if labels.dtype.kind in ("m" if dates else "mM"):
+        raise TypeError(f"{name} must hold either numbers or names, got {labels.dtype}; convert them to str.")
+    if labels.dtype.kind == "M" and np.isnat(labels).any():
+        raise _missing(name)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("y holds NaN or infinity; drop those points, or give them a class of their own.")
+        raise ValueError(f"{name} holds NaN or infinity; drop those points, or give them a class of their own.")
     return labels
 
 
-def _plain_labels(labels: list[Any]) -> NDArray[Any]:
+def _missing(name: str) -> ValueError:
+    return ValueError(f"{name} holds missing labels; drop those points, or give them a class such as 'unknown'.")
+
+
+def _plain_labels(labels: list[Any], name: str, dates: bool) -> NDArray[Any]:
     # NaN is the one float that differs from itself; pandas' NA cannot be compared.
     if any(
-        value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
         for value in labels
     ):
-        raise ValueError("y holds missing labels; drop those points, or give them a class such as 'unknown'.")
+        raise _missing(name)
     if all(isinstance(value, str) for value in labels):
         return np.array(labels, dtype=np.str_)
-    if all(isinstance(value, Real) for value in labels):
+    if all(isinstance(value, (Real, np.bool_)) for value in labels):
         return np.array(labels)
+    if dates and all(isinstance(value, (date, np.datetime64)) for value in labels):
+        # NumPy warns of time zones, which it does not keep.
+        at = [
+            value.astimezone(UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value for value in labels
+        ]
+        return np.array(at, dtype="datetime64[us]")
     kinds = ", ".join(sorted({type(value).__name__ for value in labels}))
-    raise TypeError(f"y must hold either numbers or names, not both, got {kinds}; convert them to str.")
+    raise TypeError(f"{name} must hold either numbers or names, got {kinds}; convert them to str.")
 
 
 def check_random_state(random_state: Any) -> np.random.Generator:

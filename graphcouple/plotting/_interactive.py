@@ -169,13 +169,13 @@ def interactive(
     n = sizes.pop()
     most = _MOST_POINTS if max_points is None else check_integer("max_points", max_points, 1)
     rows = np.sort(np.random.default_rng(0).choice(n, most, replace=False)) if n > most else np.arange(n)
-    texts, known = _hover_columns(hover, n, rows), labels_or_none(labels, n)
+    texts, known = _hover_columns(hover, n, rows), labels_or_none(labels, n, "labels")
     if known is not None:
         texts = _beside({"label": [str(value) for value in known[rows]]}, texts, "hover")
     for name, estimator in fitted.items():
         about = about_points(estimator, rows)
         texts = _beside(texts, {f"{name} {what}".strip(): values for what, values in about.items()}, "fit")
-    shown = known if color is None else labels_or_none(color, n)
+    shown = known if color is None else labels_or_none(color, n, "color")
     if backend not in ("auto", "bokeh"):
         points = {name: each[rows] for name, each in maps.items()}
         return handed_over(backend, points, None if shown is None else shown[rows], texts, title)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from datetime import date
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -76,21 +75,9 @@ def check_points(Z: Any) -> NDArray[np.float64]:
     return points
 
 
-def labels_or_none(y: Any, n: int) -> NDArray[Any] | None:
+def labels_or_none(y: Any, n: int, name: str = "y") -> NDArray[Any] | None:
     """Return labels as a flat array with one for each point, or None; dates as datetime64."""
-    if y is None:
-        return None
-    dates = np.asarray(y)
-    if dates.dtype.kind == "O" and dates.size and all(isinstance(value, date) for value in dates.ravel()):
-        dates = dates.astype("datetime64[us]")
-    if dates.dtype.kind != "M":
-        return check_labels(y, n)
-    if dates.shape != (n,) or np.isnat(dates).any():
-        missing = int(np.isnat(dates).sum())
-        raise ValueError(
-            f"y must have a date for each of {n} points, got {dates.size}, of which {missing} are missing."
-        )
-    return dates
+    return None if y is None else check_labels(y, n, name, dates=True)
 
 
 def numbers_of(labels: NDArray[Any]) -> NDArray[np.float64]:

@@ -189,7 +189,7 @@ FAULTS = [
     Fault("search: names hold addresses", "searches/space.py", '_ADDRESS.sub("", " ".join(repr(method).split()))', '" ".join(repr(method).split())', "test_search_draws"),
     Fault("search: names of values hold addresses", "searches/space.py", '_ADDRESS.sub("", str(value))', "str(value)", "test_search_draws"),
     Fault("interactive: single precision far away", "plotting/_interactive.py", "points[:, :2] - points[:, :2].mean(axis=0) for", "points[:, :2] for", "test_interactive"),
-    Fault("labels: dates are numbers", "_support/validation.py", 'if labels.dtype.kind in "mM":', "if False:", "test_scores"),
+    Fault("labels: dates are numbers", "_support/validation.py", 'in ("m" if dates else "mM"):', 'in "m":', "test_scores"),
     Fault("diagrams: 0 is no name", "plotting/_diagrams.py", 'if any(name != "" for name in names):', "if any(names):", "test_plotting"),
     Fault("scorer: y is always looked at", "metrics/_evaluate.py", "score_each(X, Z, None, metric=self.metric)", "score_each(X, Z, y, metric=self.metric)",
           "test_comparison"),
@@ -323,4 +323,5 @@ FAULTS = [
     Fault("films: ranks have the unit of the map", "plotting/_animation.py", "if Z.shape[1] > 1 else away, _SHARE", "if True else away, _SHARE", "test_plotting"),
     Fault("interactive: ranks have the unit of the map", "plotting/_interactive.py", "match_aspect=not is_line", "match_aspect=True", "test_interactive"),
     Fault("wrappers: no weights from a pipeline", "estimators/wrapper.py", '= {"sample_weight": None}', "= {}", "test_sentences"),
+    Fault("labels: no list of truth values", "_support/validation.py", "isinstance(value, (Real, np.bool_))", "isinstance(value, Real)", "test_scores"),
 ]  # fmt: skip
