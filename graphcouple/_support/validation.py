@@ -181,6 +181,12 @@ def check_labels(y: Any, n: int, name: str = "y", dates: bool = False) -> NDArra
     return labels
 
 
+def are_measured(y: Any) -> bool:
+    """Return whether labels are numbers, none missing and one of them with a fraction, which are no classes."""
+    values = np.asarray(y)
+    return values.dtype.kind == "f" and bool(np.isfinite(values).all() and (values != np.floor(values)).any())
+
+
 def _missing(name: str) -> ValueError:
     return ValueError(f"{name} holds missing labels; drop those points, or give them a class such as 'unknown'.")
 

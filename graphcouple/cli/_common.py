@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from graphcouple._support.registry import METHODS
-from graphcouple._support.validation import check_labels
+from graphcouple._support.validation import are_measured, check_labels
 
 PATH = click.Path(path_type=Path)
 
@@ -291,10 +291,7 @@ def present(*paths: Path | None) -> set[Path]:
 
 def classes_or_none(y: Any) -> Any:
     """Return labels if they are classes; otherwise print that the labels are ignored."""
-    import numpy as np
-
-    labels = None if y is None else np.asarray(y)
-    if labels is None or labels.dtype.kind != "f" or bool((labels == np.floor(labels)).all()):
+    if y is None or not are_measured(y):
         return y
     click.echo("graphcouple: the labels are numbers, not classes: scores of classes are left out.", err=True)
     return None

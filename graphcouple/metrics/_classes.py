@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import UNLABELLED, centred, check_integer, check_labels, check_random_state, warn
+from graphcouple._support.validation import (
+    UNLABELLED,
+    are_measured,
+    centred,
+    check_integer,
+    check_labels,
+    check_random_state,
+    warn,
+)
 from graphcouple.metrics._distances import check_apart, disparity
 from graphcouple.metrics._relations import as_map
 from graphcouple.neighbors import as_points
@@ -20,7 +28,7 @@ _SILHOUETTE_ROWS = 10_000
 def check_classes(y: Any, n: int) -> NDArray[np.int64]:
     """Return class numbers from 0; raise unless every point has one of at least two classes."""
     labels = check_labels(y, n)
-    if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+    if are_measured(labels):
         raise ValueError("y must hold classes, got numbers that are not whole; cut them into classes or leave y out.")
     names, classes = np.unique(labels, return_inverse=True)
     if names.size < 2:

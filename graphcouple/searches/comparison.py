@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from graphcouple._support.validation import check_integer, own_copy, warn
+from graphcouple._support.validation import are_measured, check_integer, own_copy, warn
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics import seed_stability
@@ -156,7 +156,7 @@ def compare(
             raise ValueError(f"methods[{name!r}] takes {taken}, but the scores have metric={metric!r}.")
     check_integer("seeds", seeds, 1)
     # Refuse data that cannot be scored before any fit.
-    classes = None if y is None or _are_measured(y) else y
+    classes = None if y is None or are_measured(y) else y
     _, codes, *_ = check_scoring(X, classes, None, n_rows)
     maps: dict[Any, FloatArray] = {}
     seconds: dict[Any, float] = {}
@@ -196,11 +196,6 @@ def compare(
         warn(f"all points of a map are in one place, which has no scores: {flat}.")
     scores = score_each(X, scored, classes, codes=codes, metric=metric, n_rows=n_rows, n_jobs=n_jobs) if scored else {}
     return Comparison(maps, {run: {"seconds": seconds[run], **scores.get(run, {})} for run in maps}, y)
-
-
-def _are_measured(y: Any) -> bool:
-    values = np.asarray(y)
-    return values.dtype.kind == "f" and bool(np.isfinite(values).all() and (values != np.floor(values)).any())
 
 
 def with_seed(method: Any, seed: int) -> Any:

@@ -194,7 +194,7 @@ FAULTS = [
     Fault("scorer: y is always looked at", "metrics/_evaluate.py", "score_each(X, Z, None, metric=self.metric)", "score_each(X, Z, y, metric=self.metric)",
           "test_comparison"),
     Fault("scverse: genes without a loading make NaN", "scverse.py", "components = np.nan_to_num(", "components = np.asarray(", "test_scverse"),
-    Fault("compare: measured numbers taken for classes", "searches/comparison.py", "None if y is None or _are_measured(y) else y", "y", "test_comparison"),
+    Fault("compare: measured numbers taken for classes", "searches/comparison.py", "None if y is None or are_measured(y) else y", "y", "test_comparison"),
     Fault("frames: a column without a name", "estimators/embedding.py", "lambda values: is_bad(values).any()", "lambda values: False", "test_crafted"),
     Fault("docs: parameters only where docstrings are indented", "estimators/_parameters.py", "inspect.cleandoc(template).replace(\"{parameters}\",",
           "template.replace(\"    {parameters}\",", "test_sentences"),
