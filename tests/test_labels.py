@@ -40,15 +40,18 @@ def test_under_a_fixed_number_of_edges_targets_are_an_edge_prior(prior, t, y):
     np.testing.assert_array_equal(gc.GraphModel(gc.Gaussian(), prior, gc.Perplexity(5)).posterior(X, y=y).mean(), plain)
 
 
-@pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Odds(gc.Exponential())])
-def test_independent_edges_are_kept_with_the_factor_as_probability(kernel):
-    law = gc.GraphModel(kernel, "B", gc.LocalConnectivity(8), target_weight=0.5)
-    plain = gc.GraphModel(kernel, "B", gc.LocalConnectivity(8)).posterior(X).mean()
-    expected = plain * factors(Y, 0.5)
-    np.testing.assert_allclose(law.posterior(X, y=Y).mean(), expected, rtol=1e-9, atol=1e-15)
-    both = gc.GraphModel(kernel, "B", gc.LocalConnectivity(8), symmetrize="threshold", target_weight=0.5)
-    union = expected + expected.T - expected * expected.T
-    np.testing.assert_allclose(both.posterior(X, y=Y).mean(), union, rtol=1e-9, atol=1e-12)
+@pytest.mark.parametrize("symmetrize", [None, "threshold", "mutual"])
+@pytest.mark.parametrize(("kernel", "edge_prior"), [(gc.Gaussian(), None), (gc.Odds(gc.Exponential()), 5.0)])
+def test_independent_edges_are_kept_with_the_factor_as_probability(kernel, edge_prior, symmetrize):
+    law, told = (
+        gc.GraphModel(kernel, gc.Binary(edge_prior), gc.LocalConnectivity(8), symmetrize=symmetrize, target_weight=t)
+        for t in (0.0, 0.5)
+    )
+    for weights in (None, np.r_[3.0, np.ones(17), 2.0, 1.0]):
+        plain, kept = (each.posterior(X, y=Y, sample_weight=weights) for each in (law, told))
+        expected = dense(plain.mean()) * factors(Y, 0.5)
+        np.testing.assert_allclose(dense(kept.mean()), expected, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(kept.own_means, plain.own_means * np.diag(factors(Y, 0.5)), rtol=1e-9)
 
 
 def test_the_default_is_that_of_umap_learn():

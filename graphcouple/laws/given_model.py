@@ -12,9 +12,10 @@ from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.laws.bandwidths import Bandwidth, DistanceRows
 from graphcouple.laws.copies import Copies, nearest_copies, rows_to_search, whole_copies
 from graphcouple.laws.given import FEW, ConditionedLaw, NewEdges, nearest_spread
-from graphcouple.laws.labels import log_factor, own_log_factor
+from graphcouple.laws.labels import log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import symmetrized
+from graphcouple.laws.priors.posterior import GraphPosterior
 from graphcouple.neighbors import Distances, OwnNeighbors, as_points, is_precomputed
 
 # Bandwidths that need all points use about this many distances, in this many rows; more points raise an error.
@@ -82,15 +83,19 @@ class ConditionedModel(ConditionedLaw):
             model = self.model = replace(model, bandwidth=self._settled(rows))
         log_kernel = self._log_kernel(rows)
         del sq_dist, rows
-        if self.labels is not None:
-            log_kernel = model.prior.thinned(log_kernel, log_factor(support, self.labels, model.target_weight))
         if copies is not None:
             own = model.kernel.log(np.zeros(support.n_nodes))
-            if self.labels is not None:
-                own = model.prior.thinned(own, own_log_factor(self.labels, model.target_weight))
-            return RepeatedPosterior.of(model.prior, support, log_kernel, copies, own, model.symmetrize)
+            copied = RepeatedPosterior.of(model.prior, support, log_kernel, copies, own, model.symmetrize)
+            return RepeatedPosterior(self._with_targets(copied.law), copied.support, copies, model.prior)
         posterior = model.prior.posterior_on(support, log_kernel)
-        return symmetrized(posterior, model.symmetrize) if model.symmetrize else posterior
+        return self._with_targets(symmetrized(posterior, model.symmetrize) if model.symmetrize else posterior)
+
+    def _with_targets(self, law: GraphPosterior) -> GraphPosterior:
+        """Return a law whose edges between different targets are less likely."""
+        if self.labels is None:
+            return law
+        factor = log_factor(law.support, self.labels, self.model.target_weight)
+        return law.with_natural_parameters(self.model.prior.thinned(law.natural_parameters, factor))
 
     def _settled(self, rows: DistanceRows) -> Bandwidth:
         """Return the bandwidth with the parameters that all rows choose together."""

@@ -110,8 +110,3 @@ def log_factor(support: Support, codes: IntArray | FloatArray, weight: float) ->
     unknown = (start == UNLABELLED) | (end == UNLABELLED)
     apart = start != end if codes.dtype.kind == "i" else _RANKS * np.square(start - end)
     return -strength * np.where(unknown, _UNKNOWN, apart)
-
-
-def own_log_factor(codes: IntArray | FloatArray, weight: float) -> FloatArray:
-    """Return the logarithm of the factor of the edges among the copies of each point."""
-    return -_STRENGTH * _UNKNOWN * weight / (1.0 - weight) * (codes == UNLABELLED)
