@@ -138,8 +138,7 @@ class Binary(GraphPrior):
         """Return the log-odds of edges that are present and kept: log(s p/(1 − s p))."""
         # With 1/p = 1 + e^−η it is log s − log(1 − s + e^−η).
         with np.errstate(divide="ignore"):
-            odds = log_share - np.log(-np.expm1(log_share) + np.exp(-np.maximum(natural_parameters, -700.0)))
-        return np.where(log_share < 0.0, odds, natural_parameters)
+            return log_share - np.logaddexp(np.log(-np.expm1(log_share)), -natural_parameters)
 
     def log_strength(self, log_kernel: FloatArray) -> FloatArray:
         """Return log(k / (1 + k)), the logarithm of an edge's probability."""
