@@ -1,5 +1,7 @@
 """Tied distances: one-hot rows, grids, counts, hops. Each tie has an equal share, and the law stays a law."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,19 @@ def test_ties_share_equally_and_are_counted():
     # Where fewer are tied, the perplexity is reached.
     rows = np.maximum(law.mean()[~inner], 1e-300)
     np.testing.assert_allclose(np.exp(-(rows * np.log(rows)).sum(axis=1)), 5.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("perplexity", "faint", "first"), [(5.0, 81, 6), (6.0, 27, 31)])
+@pytest.mark.parametrize("prior", ["B", "E"])
+def test_rows_of_ties_lose_their_edges_where_no_row_must_keep_any(prior, perplexity, faint, first):
+    with pytest.warns(UserWarning, match=f"leaves {faint} of 125 rows almost without edges, the first row {first}:"):
+        law = posterior("grid", prior, perplexity=perplexity)
+    ties = (np.abs(GRID[:, None] - GRID).sum(axis=2) == 1.0).sum(axis=1)
+    np.testing.assert_array_equal(law.mean().sum(axis=1) < 0.01, ties >= perplexity)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        posterior("grid", "D", perplexity=6.0)
+        gc.GraphModel("gaussian", prior, gc.Perplexity(6.5)).posterior(GRID)
 
 
 def test_ties_do_not_share_equally_under_a_tail_that_is_a_power():

@@ -56,8 +56,9 @@ def _row_entropy(sq_dist, counts, kernel, log_scale, log_weight, slope):
 def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, scale, error, tied, counts=None):
     """Find each row's bandwidth τ with entropy `target`; `error` gets the entropy minus the target.
 
-    `tied` gets the number of entries at the smallest distance where it exceeds exp(target), else 0. No bandwidth gives
-    such a row its target, so it gets the largest bandwidth that leaves the ties all but a billionth of the mass.
+    `tied` gets the number of entries at the smallest distance where it is at least exp(target), else 0. If it is
+    more, no bandwidth gives such a row its target, so it gets the largest bandwidth that leaves the ties all but a
+    billionth of the mass.
 
     With `counts`, an entry stands for `counts` neighbours at one distance.
     Newton's method on log τ, kept inside a bracket. The bracket shrinks by bisection whenever
@@ -80,8 +81,9 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
         for j in range(m):
             if row[j] <= nearest * (1.0 + TIE):
                 at_nearest += 1.0 if row_counts is None else row_counts[j]
-        tied[i] = at_nearest if np.log(at_nearest) > target + tolerance else 0.0
-        goal = np.log(at_nearest) + _REST_OF_TIES if tied[i] else target
+        above = np.log(at_nearest) - target
+        tied[i] = at_nearest if above >= -tolerance else 0.0
+        goal = np.log(at_nearest) + _REST_OF_TIES if above > tolerance else target
         smallest = np.inf
         middle = 0.0
         n_positive = 0

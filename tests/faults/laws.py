@@ -152,7 +152,7 @@ FAULTS = [
           "return float(counts @ self.natural_parameters[at] - self.log_partition())", "test_ties"),
     Fault("ties: nothing is said", "laws/bandwidths/perplexity.py", "        if rows.size:\n            warn", "        if False:\n            warn",
           "test_ties"),
-    Fault("ties: bandwidths run to the floor", "_numba/calibration.py", "+ _REST_OF_TIES if tied[i] else target",
+    Fault("ties: bandwidths run to the floor", "_numba/calibration.py", "+ _REST_OF_TIES if above > tolerance else target",
           "* 0.0 + target if tied[i] else target", "test_ties"),
     Fault("bernoulli: the perplexity of odds", "laws/model.py", "self.kernel.membership if self.prior.independent_edges else",
           "self.kernel if self.prior.independent_edges else", "test_ties"),
@@ -296,4 +296,6 @@ FAULTS = [
     Fault("labels: dates are silent classes", "laws/labels.py", '(labels.dtype.kind in "iuf" or are_dates)', 'labels.dtype.kind in "iuf"', "test_labels"),
     Fault("classes: each direction on its own", "laws/given_model.py", "return self._with_targets(symmetrized(posterior, model.symmetrize) if model.symmetrize else posterior)",
           "return symmetrized(self._with_targets(posterior), model.symmetrize) if model.symmetrize else self._with_targets(posterior)", "test_labels"),
+    Fault("ties: every prior keeps all rows", "laws/model.py", ", one_each=ONE_EACH in self.prior.constraints)", ")", "test_ties"),
+    Fault("ties: as many as the perplexity", "_numba/calibration.py", "if above >= -tolerance", "if above > tolerance", "test_ties"),
 ]  # fmt: skip

@@ -33,6 +33,8 @@ class DistanceRows:
         The numbers of copies of weighted points.
     places : ndarray of shape (n_nodes,), optional
         A number for the place of each end node, if rows are a subset of the nodes; else distances of 0 identify places.
+    one_each : bool
+        Whether every node has an edge, so that only ratios of the kernel's values in a row count.
     """
 
     support: Support
@@ -41,6 +43,7 @@ class DistanceRows:
     n_jobs: int | None = None
     copies: Copies | None = None
     places: IntArray | None = None
+    one_each: bool = True
 
     def end_places(self) -> tuple[IntArray, int]:
         """Return a number for the place of each end node, and the number of places."""

@@ -18,6 +18,9 @@ ENTROPY_TOLERANCE = 1e-5
 # Nats; the search is more accurate than the report, so that rounding reports no row.
 _SEARCH_TOLERANCE = 1e-10
 
+# Without an edge of this strength, a row is almost without edges: a tolerance.
+_FAINT = 1e-2
+
 
 @dataclass(frozen=True)
 class Perplexity(Bandwidth):
@@ -26,8 +29,9 @@ class Perplexity(Bandwidth):
     τ_i solves −Σ_j p_ij log p_ij = log(perplexity) with p_ij ∝ k(d²_ij/τ_i²), for any kernel whose rows sharpen as τ
     shrinks; under prior B, k is the probability inside an `Odds`. If more than `perplexity` neighbours are tied at
     the smallest distance, no scale reaches the target; the row then gets its limit, the uniform law over the ties,
-    and a warning says for how many rows. Kernels whose tail is a power have another limit, and raise an error. An edge
-    prior's zeros restrict the rows; its weights are applied after the scales are chosen.
+    and a warning says for how many rows. Under priors B and E, such rows may lose their edges. Kernels whose tail is a
+    power have another limit, and raise an error. An edge prior's zeros restrict the rows; its weights are applied after
+    the scales are chosen.
 
     Parameters
     ----------
@@ -104,6 +108,10 @@ class Perplexity(Bandwidth):
         equation = (rows.kernel, target, _SEARCH_TOLERANCE)
         over_rows(n, rows.n_jobs, perplexity_rows, sq_dist, indptr, *equation, scale, error, tied, counts)
         self._check_reached(rows.kernel, error, tied)
+        if not rows.one_each:
+            present = sq_dist if counts is None else np.where(counts > 0.0, sq_dist, np.inf)
+            nearest = np.minimum.reduceat(present, indptr[:-1])
+            self._warn_of_faint(np.exp(rows.kernel.log(nearest / scale**2)), tied)
         self._warn_of_ties(tied)
         return np.zeros(n), scale
 
@@ -130,8 +138,20 @@ class Perplexity(Bandwidth):
                 "a faster decay."
             )
 
+    def _warn_of_faint(self, strength: FloatArray, tied: FloatArray) -> None:
+        """Warn of tied rows without a strong edge, and set `tied` to 0 there."""
+        rows = np.flatnonzero((tied > 0.0) & (strength < _FAINT))
+        if rows.size:
+            warn(
+                f"perplexity={self.perplexity:g} leaves {rows.size} of {tied.size} rows almost without edges, the "
+                f"first row {rows[0]}: {tied[rows[0]]:g} neighbors are tied at its smallest distance, where the kernel "
+                f"falls to {strength[rows[0]]:.1g}. Raise the perplexity above {tied.max():g}, or use prior D, under "
+                "which ties share equally."
+            )
+        tied[rows] = 0.0
+
     def _warn_of_ties(self, tied: FloatArray) -> None:
-        rows = np.flatnonzero(tied)
+        rows = np.flatnonzero(tied > self.perplexity * (1.0 + _SEARCH_TOLERANCE))
         if rows.size:
             warn(
                 f"perplexity={self.perplexity:g} is not reached in {rows.size} of {tied.size} rows, the first row "
