@@ -333,6 +333,8 @@ def test_means_that_depend_on_all_points_place_no_new_ones():
 
 def test_what_cannot_be_matched_says_why():
     posterior = law_of("B", gc.Gaussian(), bandwidth=gc.Perplexity(4)).posterior(X)
+    crowded = law_of("E", gc.Gaussian(), bandwidth=gc.ConstantBandwidth(0.1)).posterior(X)
+    above = (crowded.mean() > 1.0).sum()
     plain = gc.TwoKernelLLE(n_neighbors=6).sentence
     wide = plain.replace(latent=gc.GraphModel(gc.Student(), "D", gc.ConstantBandwidth(10.0)))
     for call, message in [
@@ -341,6 +343,7 @@ def test_what_cannot_be_matched_says_why():
         (lambda: gc.MatchedMeans(X, law_of("B", gc.Student())), "RandomGraph"),
         (lambda: gc.MatchedMeans(posterior, gc.GraphModel(gc.Student(), gc.Binary(np.ones((N, N))))), "edge prior"),
         (lambda: gc.MatchingCoupling(symmetrize="either"), "either"),
+        (lambda: gc.MatchedMeans(crowded, law_of("E", gc.Student()), "kl"), f"{above} means .* above 1. Use loss='squ"),
         (lambda: gc.PairwiseMatching(bandwidth=gc.Perplexity(4)).fit(X, sample_weight=np.ones(N)), "sample weights"),
         (lambda: gc.TwoKernelLLE(n_neighbors=6).fit(X, sample_weight=np.ones(N)), "sample weights"),
         (lambda: gc.GraphCoupling(**wide).fit(X), "takes no bandwidth of the embedding, got ConstantBandwidth"),

@@ -36,6 +36,9 @@ class MatchingLoss(Formula):
     linear: ClassVar[bool] = False
     """Whether the cost is linear in e, up to terms that do not depend on p; sums over edges are then faster."""
 
+    largest: ClassVar[float] = np.inf
+    """The largest mean e of an edge: 1 if the loss compares probabilities."""
+
     def cost(self, e: Any, p: Any) -> Any:
         """Return F̂(e, p)."""
         raise NotImplementedError(f"{type(self).__name__} must give cost(e, p).")
@@ -84,6 +87,7 @@ class BinaryKL(MatchingLoss):
     """
 
     linear: ClassVar[bool] = True
+    largest: ClassVar[float] = 1.0
 
     def cost(self, e: Any, p: Any) -> Any:
         """Return −e log p − (1 − e) log(1 − p)."""

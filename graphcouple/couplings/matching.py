@@ -55,6 +55,9 @@ _PAIRS_AT_ONCE = 2**20
 # A sure edge's costs at these two probabilities show whether the loss is bounded: a logarithm grows tenfold.
 _IMPROBABLE = (1e-20, 1e-200)
 
+# Probabilities of a law under prior S may be above 1 by this much.
+_ROUNDING = 1e-2
+
 
 @dataclass(frozen=True)
 class _LossRadial(KernelFunction):
@@ -139,7 +142,8 @@ class MatchedMeans(InParts, Placing):
     Raises
     ------
     TypeError, ValueError
-        When an argument has the wrong type or makes no sense.
+        When an argument has the wrong type or makes no sense, or a mean of the input's edges is above the loss's
+        largest.
 
     References
     ----------
@@ -174,6 +178,12 @@ class MatchedMeans(InParts, Placing):
             )
         refuse_weights(posterior.node_weights, "pairwise matching")
         self.posterior, self.latent, self.loss, self.symmetrize = posterior, latent_model, as_loss(loss), symmetrize
+        above = posterior.edge_means > self.loss.largest + _ROUNDING
+        if above.any():
+            raise ValueError(
+                f"loss={self.loss!r} compares probabilities, but {above.sum()} means of the input's edges are above "
+                f"{self.loss.largest:g}. Use loss='square', or an input of prior B or D."
+            )
         self.summation, self.n_jobs = as_summation(summation, n_jobs), n_jobs
         self.kernel = prior.latent_kernel(latent_model.kernel)
         self._absent = AbsentCost(self.kernel, self.loss)

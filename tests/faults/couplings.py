@@ -198,4 +198,5 @@ FAULTS = [
     Fault("features: the unit of a column counts", "couplings/parametric.py", "per_spread = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)", "per_spread = np.where(varies, 1.0, 0.0)", "test_parametric"),
     Fault("triplets: scales of the likely edges", "couplings/triplets.py", "edges = problem.posterior.support", "edges = near", "test_trimap"),
     Fault("prototypes: later descents have iterations of their own", "estimators/distr.py", 'LBFGS(), **run | {"n_starts": 1})', 'LBFGS(), **run | {"n_starts": 1, "max_iter": "auto"})', "test_distr"),
+    Fault("matching: a probability of two", "couplings/losses.py", "largest: ClassVar[float] = 1.0", "largest: ClassVar[float] = np.inf", "test_matching"),
 ]  # fmt: skip
