@@ -91,6 +91,17 @@ def test_from_min_dist_fits_what_umap_fits():
     np.testing.assert_allclose([[kernel.a, kernel.b] for kernel in kernels], known, rtol=1e-6)
 
 
+@dataclass(frozen=True)
+class Pole(gc.Kernel):
+    """A kernel that is infinite at distance 0: 1/d²."""
+
+    def log(self, sq_dist):
+        return -np.log(sq_dist)
+
+    def grad_log(self, sq_dist):
+        return -1.0 / sq_dist
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
@@ -100,6 +111,12 @@ def test_from_min_dist_fits_what_umap_fits():
         (lambda: gc.RationalPower(1.0, -1.0), ValueError, "b must"),
         (lambda: gc.Odds(1.0), TypeError, "kernel"),
         (lambda: gc.Odds(gc.Odds(gc.Student())), ValueError, "odds of odds"),
+        (
+            lambda: gc.Odds(gc.kernels.ScaledKernel(gc.Student(), np.log(1.5))),
+            ValueError,
+            "is 1.5 at distance 0; divide",
+        ),
+        (lambda: gc.Odds(Pole()), ValueError, "is inf at distance 0"),
         (lambda: gc.RationalPower.from_min_dist(2.0, 1.0), ValueError, "min_dist"),
         (lambda: gc.Gaussian().assumptions(0), ValueError, "dim"),
     ],

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from graphcouple.kernels.base import Assumptions, Kernel, require_kernel
+
+# A logarithm nearer to 0 is the logarithm of 1, up to rounding.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Odds(Kernel):
     TypeError
         When `kernel` is not a kernel.
     ValueError
-        When `kernel` is itself an `Odds`, whose values exceed 1.
+        When `kernel` is above 1 at distance 0, or itself an `Odds`, whose values exceed 1.
 
     Examples
     --------
@@ -45,6 +50,13 @@ class Odds(Kernel):
         require_kernel(self.kernel)
         if isinstance(self.kernel, Odds):
             raise ValueError("kernel must have values in [0, 1]; the odds of odds are not defined.")
+        with np.errstate(all="ignore"):
+            log_largest = float(self.kernel.log(np.float64(0.0)))
+            if log_largest > _ROUNDING:
+                raise ValueError(
+                    f"kernel must have values in [0, 1], got {self.kernel!r}, which is {np.exp(log_largest):.4g} at "
+                    "distance 0; divide it by that value, or leave out Odds."
+                )
 
     @property
     def membership(self) -> Kernel:
@@ -54,7 +66,7 @@ class Odds(Kernel):
     @property
     def _is_infinite(self) -> bool:
         """Whether the odds are infinite at distance 0: the kernel is 1 there, up to rounding."""
-        return float(self.kernel.log(0.0)) > -1e-9
+        return float(self.kernel.log(0.0)) > -_ROUNDING
 
     @property
     def order_at_zero(self) -> float:

@@ -298,4 +298,5 @@ FAULTS = [
           "return symmetrized(self._with_targets(posterior), model.symmetrize) if model.symmetrize else self._with_targets(posterior)", "test_labels"),
     Fault("ties: every prior keeps all rows", "laws/model.py", ", one_each=ONE_EACH in self.prior.constraints)", ")", "test_ties"),
     Fault("ties: as many as the perplexity", "_numba/calibration.py", "if above >= -tolerance", "if above > tolerance", "test_ties"),
+    Fault("odds: a probability above 1", "kernels/odds.py", "if log_largest > _ROUNDING:", "if False:", "test_kernels"),
 ]  # fmt: skip
