@@ -100,9 +100,9 @@ class Objective(ABC):
     edge energy it consists of, and any added term. Objectives can be added and scaled:
     ``coupling + 0.1 * other`` is an objective, and curvatures add too.
 
-    An objective is pure: the same `Z` gives the same bits, whatever was computed before. If
-    it changes from iteration to iteration (freshly drawn graphs, a mini-batch, a frozen
-    eigenbasis), `at` returns a pure objective for each iteration.
+    An objective is pure: the same `Z` gives the same bits, whatever was computed before, except
+    under latent prior S (see `GraphPrior.for_run`). If it changes from iteration to iteration (freshly
+    drawn graphs, a mini-batch, a frozen eigenbasis), `at` returns a pure objective for each iteration.
 
     Examples
     --------
