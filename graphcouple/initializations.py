@@ -120,6 +120,7 @@ def initialize(
     metric: str = "euclidean",
     dtype: Any = np.float64,
     n_jobs: int | None = None,
+    y: Any = None,
 ) -> FloatArray:
     """Return the start of an embedding.
 
@@ -140,6 +141,8 @@ def initialize(
     dtype : dtype, default=float64
     n_jobs : int or None, default=None
         Workers, for "ccpca".
+    y : array of shape (n_samples,), optional
+        Classes, for an estimator whose law uses them.
 
     Returns
     -------
@@ -159,7 +162,7 @@ def initialize(
     if not is_made(init):
         return given_start(init, n, n_components).astype(dtype)
     if not isinstance(init, str):
-        Z = _estimator_start(init, points, n_components, rng)
+        Z = _estimator_start(init, points, y, n_components, rng)
     else:
         make = STARTS[init]
         if init in _NEED_POINTS and points is None:
@@ -196,12 +199,14 @@ def is_made(init: Any) -> bool:
     return isinstance(init, str) or hasattr(init, "fit_transform")
 
 
-def _estimator_start(estimator: Any, X: Any, n_components: int, rng: np.random.RandomState) -> FloatArray:
+def _estimator_start(estimator: Any, X: Any, y: Any, n_components: int, rng: np.random.RandomState) -> FloatArray:
     """Return the embedding of the points by a clone of an estimator, which takes a seed from `rng` if it has none."""
     name = type(estimator).__name__
     if X is None:
         raise ValueError(f"init={name}() needs points, and there are none; use init='spectral' or 'random'.")
-    Z = np.asarray(seeded_clone(estimator, rng).fit_transform(X), dtype=np.float64)
+    # Other libraries' estimators may learn from classes that the method ignores.
+    data = (X, y) if getattr(estimator, "uses_classes", False) else (X,)
+    Z = np.asarray(seeded_clone(estimator, rng).fit_transform(*data), dtype=np.float64)
     if Z.ndim != 2 or Z.shape[1] != n_components:
         raise ValueError(
             f"init={name}() embeds in {Z.shape[1:]} dimensions, but n_components={n_components}; give it "

@@ -138,11 +138,19 @@ def test_strain_is_the_share_of_similarities_that_is_lost():
     assert gc.ClassicalMDS(2).fit(wide).strain_ is None
 
 
-def test_eigenmaps_take_classes_and_keep_their_laplacian(rng):
+@pytest.mark.filterwarnings("ignore:the embedding has not settled")
+@pytest.mark.parametrize("method", [gc.LaplacianEigenmaps(), gc.CCPCA(random_state=0)])
+def test_methods_of_one_law_take_classes_as_starts_too(rng, method):
     X, y = rng.normal(size=(60, 4)), np.repeat([0, 1], 30)
     law = gc.GraphModel("gaussian", "D", gc.Perplexity(5), target_weight=0.5)
-    wanted = gc.LaplacianEigenmaps(input=law.posterior(X, y=y)).fit().embedding_
-    np.testing.assert_allclose(gc.LaplacianEigenmaps(input=law).fit(X, y).embedding_, wanted, atol=1e-9)
+    wanted, told = (clone(method).set_params(input=each) for each in (law.posterior(X, y=y), law))
+    np.testing.assert_allclose(told.fit(X, y).embedding_, wanted.fit(X).embedding_, atol=1e-9)
+    maps = [gc.TSNE(perplexity=5, init=init, max_iter=60, random_state=0).fit(X, y) for init in (told, wanted)]
+    np.testing.assert_allclose(*(fitted.start_losses_ for fitted in maps), rtol=1e-6)
+
+
+def test_eigenmaps_keep_their_laplacian(rng):
+    X = rng.normal(size=(60, 4))
     fitted = gc.LaplacianEigenmaps(perplexity=5, normalized=False).fit(X)
     before = fitted.transform(X[:3] + 0.1)
     np.testing.assert_array_equal(fitted.set_params(normalized=True).transform(X[:3] + 0.1), before)

@@ -128,18 +128,6 @@ def _at_places(estimator: Any, n_prototypes: int | None) -> Any:
     return DistR(estimator, n_prototypes=n_prototypes)
 
 
-def _learns(estimator: Any) -> bool:
-    """Return whether the estimator, or a law of its own, uses classes."""
-    from graphcouple.laws import GraphLaw
-
-    # A mixture's laws have no parameters of their own.
-    params = estimator.get_params().items()
-    return any(
-        value.uses_classes if isinstance(value, GraphLaw) else name.endswith("target_weight") and value
-        for name, value in params
-    )
-
-
 def _weight(context: click.Context, option: click.Parameter, value: str | None) -> float | str | None:
     """Return a number, or "auto"."""
     try:
@@ -313,7 +301,7 @@ def embed(
         require_bokeh()
     plain = _compose(preset(method, options).set_params(**settings), sides, coupling)
     estimator = _at_places(_with_terms(plain, **weights), prototypes)
-    seconds = fit_reporting(estimator, X, y if _learns(estimator) else None)
+    seconds = fit_reporting(estimator, X, y if estimator.uses_classes else None)
     before = present(table, picture, interactive)
     with finished_files(table, picture, interactive) as drafts:
         write_embedding(drafts[table], table, estimator.embedding_)

@@ -266,6 +266,7 @@ def _start(sentence: Sentence, problem: Problem) -> FloatArray:
         metric=problem.metric,
         dtype=problem.summation.points_dtype(n, np.float64 if X is None else X.dtype),
         n_jobs=problem.n_jobs,
+        y=problem.y,
     )
 
 

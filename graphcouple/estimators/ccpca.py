@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -123,7 +123,21 @@ class CCPCA(DescribesLaw):
         "``callback(n_drawn, relative_error, Z)``; a true return value stops.",
     )
 
-    def _fit(self, X: Any) -> None:
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed `X`, of shape (n_samples, n_features).
+
+        `y` holds classes, if the law has a `target_weight` above 0; else it is ignored.
+
+        Raises
+        ------
+        ValueError, TypeError
+            When `X` or a parameter is invalid; the message says why.
+        """
+        self._validate_params()
+        self._fit(self._checked(X), y)
+        return self
+
+    def _fit(self, X: Any, y: Any = None) -> None:
         if self.n_components > min(X.shape):
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
@@ -134,7 +148,7 @@ class CCPCA(DescribesLaw):
                 "posterior as input."
             )
         own = self.input if isinstance(self.input, RandomGraph) else None
-        law = self.model(X.shape[0]).given(X)
+        law = self.model(X.shape[0]).given(X, y=y)
         if columns := categories_of(law):
             raise ValueError(
                 f"columns {columns} hold codes of categories, which have no means; use a column of 0 and 1 for each "

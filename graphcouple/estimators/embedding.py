@@ -18,7 +18,7 @@ from graphcouple.estimators._parameters import ScikitTransformer
 from graphcouple.estimators._peers import why_missing
 from graphcouple.estimators._progress import progress_of
 from graphcouple.graphs import FloatArray
-from graphcouple.laws import ConditionedLaw
+from graphcouple.laws import ConditionedLaw, GraphLaw
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points, is_precomputed, remembered_distances
 from graphcouple.neighbors.points import looks_like_distances
@@ -39,6 +39,15 @@ class EmbeddingEstimator(ScikitTransformer):
 
     couples_laws: ClassVar[bool] = False
     """Whether the method couples two laws, so that it has a `sentence`."""
+
+    @property
+    def uses_classes(self) -> bool:
+        """Whether a law of the estimator uses classes `y`."""
+        # A mixture's laws have no parameters of their own.
+        return any(
+            value.uses_classes if isinstance(value, GraphLaw) else name.endswith("target_weight") and bool(value)
+            for name, value in self.get_params().items()
+        )
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed `X`, of shape (n_samples, n_features), or square if precomputed; `y` is ignored.

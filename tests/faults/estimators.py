@@ -324,4 +324,6 @@ FAULTS = [
     Fault("interactive: ranks have the unit of the map", "plotting/_interactive.py", "match_aspect=not is_line", "match_aspect=True", "test_interactive"),
     Fault("wrappers: no weights from a pipeline", "estimators/wrapper.py", '= {"sample_weight": None}', "= {}", "test_sentences"),
     Fault("labels: no list of truth values", "_support/validation.py", "isinstance(value, (Real, np.bool_))", "isinstance(value, Real)", "test_scores"),
+    Fault("classes: ccPCA has none", "estimators/ccpca.py", "self._fit(self._checked(X), y)", "self._fit(self._checked(X))", "test_classical_corners"),
+    Fault("classes: starts have none", "estimators/carry_out.py", "        y=problem.y,\n", "", "test_classical_corners"),
 ]  # fmt: skip
