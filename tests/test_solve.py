@@ -431,6 +431,18 @@ def test_a_collapse_is_seen_where_no_lower_bound_is_known():
     assert not is_collapsed(bowl, 1e-9 * X[:, :2], bowl.value(1e-9 * X[:, :2]))
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
+@pytest.mark.parametrize("method", [gc.InfoNCTSNE(max_iter=20), gc.SNEkhorn(max_iter=30, n_starts=1)])
+def test_a_loss_that_no_map_lowers_is_no_bad_end(method, iris):
+    """Two points are nearest whatever their distance; a symmetric law of three points has all means at a half."""
+    few = iris[0][: 2 if isinstance(method, gc.InfoNCTSNE) else 3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        fitted = method.set_params(random_state=0).fit(few)
+    assert fitted.loss_ == pytest.approx(len(few) * np.log(2.0), rel=1e-9)
+    assert "collapsed" not in fitted.stop_reason_
+
+
 def test_duplicates_at_the_lowest_loss_have_not_collapsed():
     posterior = gc.FixedEdges().posterior(np.zeros((5, 5)))
     objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Gaussian(), "E"))

@@ -47,19 +47,20 @@ def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
 
     They are if moving them all to one place changes the loss by less than a millionth of its gap to the lower bound.
     That is a saddle point, which a gradient's norm cannot tell from a minimum. Points in one place at the lowest
-    possible loss, such as duplicates, have not collapsed.
+    possible loss, such as duplicates, have not collapsed, nor have points whose loss is the same at every size.
     """
     gain = loss - objective.lower_bound
     if gain <= _ROUNDING * abs(loss):
         return False
-    merged = abs(objective.value(np.zeros_like(Z)) - loss)
+    merged, size = abs(objective.value(np.zeros_like(Z)) - loss), deviation(Z)
+    spread = (objective.value(Z * np.asarray(s / size, dtype=Z.dtype)) for s in _SIZES if size > 0)
     if gain < np.inf:
-        return merged <= _FLAT_SHARE * gain
-    rounding, size = _ROUNDING * abs(loss), deviation(Z)
-    if not (merged <= rounding and size > 0):
-        return False
+        return merged <= _FLAT_SHARE * gain and not (
+            size > 0 and all(abs(v - loss) <= _SAME * abs(loss) for v in spread)
+        )
+    rounding = _ROUNDING * abs(loss)
     # Without a lower bound, one place may be the minimum, unless spreading the points lowers the loss.
-    return any(objective.value(Z * np.asarray(s / size, dtype=Z.dtype)) < loss - rounding for s in _SIZES)
+    return merged <= rounding and any(value < loss - rounding for value in spread)
 
 
 def check_finite(iteration: int, *values: Any) -> None:

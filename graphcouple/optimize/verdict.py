@@ -26,6 +26,9 @@ _FAR_FROM_BEST = 16.0
 # A loss is clearly lower if it is lower by this share of its height: under heavy tails, sizes far apart differ by less.
 _CLEARLY = 5e-3
 
+# A loss this near its lower bound, as a share of itself, is least. Under prior S, losses are no more accurate.
+_AT_BOUND = 1e-7
+
 
 def warn_if_far(factor: float) -> None:
     """Warn if a start that is used as given is far from its best size, `factor` times its own."""
@@ -62,7 +65,7 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
         reason = f"the embedding has collapsed: all points are in one place, not at a minimum. {remedy}"
     elif monitor.interrupted:
         reason = f"the run was {solution.message}; the best embedding so far is returned."
-    elif monitor.stopped:
+    elif monitor.stopped or monitor.height(solution.loss) <= _AT_BOUND * abs(solution.loss):
         return
     elif len(monitor.losses) > 1 and solution.loss >= monitor.first and not solution.converged:
         reason = (

@@ -142,4 +142,6 @@ FAULTS = [
     Fault("snapshots: another run's", "optimize/snapshots.py", "        if other:\n", "        if False:\n", "test_run_control"),
     Fault("snapshots: L-BFGS without its pairs", "optimize/lbfgs.py", '**state._asdict(), "soften": None}',
           '**state._asdict(), "soften": None, "pairs": ()}', "test_run_control"),
+    Fault("descent: constant losses have collapsed", "optimize/monitor.py", "<= _SAME * abs(loss) for v in spread", "< 0.0 for v in spread", "test_solve"),
+    Fault("descent: the least loss is warned of", "optimize/verdict.py", "_AT_BOUND = 1e-7", "_AT_BOUND = -1.0", "test_solve"),
 ]  # fmt: skip
