@@ -138,6 +138,18 @@ def test_auto_drops_the_components_that_shrink_away(X):
     assert q < P
     assert (nu_z + q + 1) / (nu_x + P) * (1 + d[q]) <= 1
     assert gc.PrecisionCoupling("auto").fit(X).n_components_ == P
+    with pytest.warns(UserWarning, match="all components shrink to 0.*Raise nu_z"):
+        gc.PrecisionCoupling("auto", nu_x=nu_x, nu_z=nu_z).fit(0.01 * X)
+
+
+@pytest.mark.parametrize(("unit", "dtype"), [(1e-9, np.float64), (1e-100, np.float64), (1e-25, np.float32)])
+def test_small_numbers_keep_all_components(X, unit, dtype):
+    points = (unit * X).astype(dtype)
+    small = gc.PrecisionCoupling("auto").fit(points)
+    assert small.n_components_ == P
+    assert small.embedding_.dtype == small.transform(points).dtype == dtype
+    scores = PCA(svd_solver="full").fit_transform(points.astype(np.float64) / unit)
+    np.testing.assert_allclose(np.abs(small.embedding_ / unit), np.abs(scores), atol=1e-5)
 
 
 @pytest.mark.filterwarnings(r"ignore:all \d+ rows of X are equal")

@@ -9,12 +9,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
 from graphcouple._numba.threads import blas_threads, effective_n_jobs, one_blas_thread
+from graphcouple._support.validation import warn
 from graphcouple.couplings.precision import shrunk_eigenvalues
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import product_of_rows
+from graphcouple.neighbors.points import workable
 from graphcouple.spectral import leading_svd
 
 
@@ -100,21 +102,19 @@ class PrecisionCoupling(EmbeddingEstimator):
                 "lower it, or use 'auto'."
             )
         limit = one_blas_thread(n * p) if self.n_jobs is None else blas_threads(effective_n_jobs(self.n_jobs))
+        points, rng = workable(X), check_random_state(self.random_state)
         with limit:
-            parts = leading_svd(
-                X, wanted, center=self.center, svd_solver=self.svd_solver, rng=check_random_state(self.random_state)
-            )
-        scores, singular, components, self.mean_, squared = parts
+            parts = leading_svd(points, wanted, center=self.center, svd_solver=self.svd_solver, rng=rng)
+        scores, singular, components, mean, squared = parts
         # A Gram matrix gives singular values only to the square root of the precision.
-        eps = float(np.finfo(X.dtype).eps)
+        eps = float(np.finfo(points.dtype).eps)
         tolerance = (10.0 * eps) ** 0.5 if squared else max(n, p) * eps
         rank = int(np.count_nonzero(singular > tolerance * float(singular[0])))
-        q = wanted
+        q, squares = wanted, np.square(singular, dtype=np.float64)
         if self.n_components == "auto":
             # The largest q whose last component is kept, given the γ of that q.
-            squares = [float(value) ** 2 for value in singular]
-            enough = (k for k in range(rank, 1, -1) if self._gamma(nu_x, p, k) * (1.0 + squares[k - 1]) > 1.0)
-            q = next(enough, 1)
+            ranks = range(2, rank + 1)
+            q = max((k for k in ranks if shrunk_eigenvalues(squares[k - 1], self._gamma(nu_x, p, k)) > 0), default=1)
         self.gamma_ = self._gamma(nu_x, p, q)
         if self.gamma_ > 1 and q > rank:
             raise ValueError(
@@ -122,12 +122,17 @@ class PrecisionCoupling(EmbeddingEstimator):
                 "needs directions that X does not determine. Lower n_components, or nu_z."
             )
         self.n_components_ = q
-        self.components_ = components[:q]
-        self.singular_values_ = singular[:q].astype(X.dtype)
-        self.eigenvalues_ = shrunk_eigenvalues(self.singular_values_**2, self.gamma_).astype(X.dtype)
+        self.mean_, self.components_ = (part.astype(X.dtype, copy=False) for part in (mean, components[:q]))
+        self.singular_values_ = singular[:q].astype(points.dtype)
+        self.eigenvalues_ = shrunk_eigenvalues(self.singular_values_**2, self.gamma_).astype(points.dtype)
+        if singular[0] > 0 and not self.eigenvalues_.any():
+            warn(
+                f"all components shrink to 0: the largest squared singular value, {squares[0]:.3g}, is not above "
+                f"1/gamma - 1 = {1.0 / self.gamma_ - 1.0:.3g}. Raise nu_z, lower nu_x, or scale X up."
+            )
         ratio = np.sqrt(self.eigenvalues_) / np.where(self.singular_values_ > 0, self.singular_values_, 1.0)
         self._ratio = ratio.astype(X.dtype)
-        self.embedding_ = scores[:, :q] * self._ratio
+        self.embedding_ = (scores[:, :q] * self._ratio).astype(X.dtype, copy=False)
 
     def _gamma(self, nu_x: float, p: int, q: int) -> float:
         return 1.0 if self.nu_z is None else (self.nu_z + q) / (nu_x + p)

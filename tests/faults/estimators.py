@@ -326,4 +326,5 @@ FAULTS = [
     Fault("labels: no list of truth values", "_support/validation.py", "isinstance(value, (Real, np.bool_))", "isinstance(value, Real)", "test_scores"),
     Fault("classes: ccPCA has none", "estimators/ccpca.py", "self._fit(self._checked(X), y)", "self._fit(self._checked(X))", "test_classical_corners"),
     Fault("classes: starts have none", "estimators/carry_out.py", "        y=problem.y,\n", "", "test_classical_corners"),
+    Fault("precision: small numbers in single precision", "estimators/precision.py", "workable(X), check", "X, check", "test_precision"),
 ]  # fmt: skip
