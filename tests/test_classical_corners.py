@@ -58,11 +58,14 @@ def test_a_near_copy_does_not_spoil_elastic_scaling(distance):
     assert both.normalized_stress_ < 1.05 * alone.normalized_stress_
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("method", [gc.ClassicalMDS(), gc.KernelPCA(), gc.LinearAutoencoder()])
-def test_points_far_from_the_origin(method):
+def test_points_far_from_the_origin(method, form):
+    near, error = clone(method).fit(X), "loss_" if isinstance(method, gc.LinearAutoencoder) else "strain_"
     for offset, accuracy in ((1e6, 1e-8), (1e8, 1e-6)):
-        fitted = method.fit(X + offset)
-        np.testing.assert_allclose(fitted.transform(X + offset), fitted.embedding_, atol=accuracy)
+        fitted = method.fit(form(X + offset))
+        np.testing.assert_allclose(fitted.transform(form(X + offset)), fitted.embedding_, atol=accuracy)
+        assert getattr(fitted, error) == pytest.approx(getattr(near, error), rel=1e-6)
 
 
 @pytest.mark.parametrize("method", [gc.ClassicalMDS(), gc.KernelPCA(), gc.LinearAutoencoder()])

@@ -64,7 +64,7 @@ def test_near_neighbors_are_found_by_many_metrics(metric, X, params):
 
 @pytest.mark.parametrize(("metric", "X"), list(stood_in_and_nightly(SPARSE, ("jaccard",))))
 def test_sparse_points_are_searched_without_making_them_dense(metric, X, monkeypatch):
-    monkeypatch.setattr("graphcouple.neighbors.by_metric._DENSE_ENTRIES", 0)
+    monkeypatch.setattr("graphcouple.neighbors.by_metric.DENSE_ENTRIES", 0)
     old, new = X[:1500], X[1500:]
     distances = distances_of(old, metric)
     support, sq_dist = distances.nearest(K, search="approximate")

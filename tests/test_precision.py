@@ -285,10 +285,11 @@ def test_the_trace_is_exact_however_large_the_data(rng, shape, scale):
     assert J.value(Z) == pytest.approx(0.5 * n_x * 2.0 - logs, rel=1e-9)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("offset", [1e6, 1e8])
-def test_points_far_from_the_origin_keep_their_components(rng, offset):
+def test_points_far_from_the_origin_keep_their_components(rng, offset, form):
     X = rng.normal(size=(120, 4))
-    near, far = gc.PrecisionCoupling().fit(X), gc.PrecisionCoupling().fit(X + offset)
+    near, far = gc.PrecisionCoupling("auto").fit(X), gc.PrecisionCoupling("auto").fit(form(X + offset))
     np.testing.assert_allclose(far.embedding_, near.embedding_, atol=1e-15 * offset)
     np.testing.assert_allclose(far.transform(X[:9] + offset), far.embedding_[:9], atol=1e-15 * offset)
     np.testing.assert_allclose(far.mean_, near.mean_ + offset)

@@ -157,7 +157,7 @@ def test_neighbors_far_from_the_origin_are_those_at_the_origin(X):
 
 
 def test_sparse_neighbors_far_from_the_origin_are_those_of_literal_distances(rng, monkeypatch):
-    from graphcouple.neighbors import distances, nearest_neighbors, neighbors_among
+    from graphcouple.neighbors import nearest_neighbors, neighbors_among
 
     X = np.column_stack([1.6e9 + rng.uniform(0, 100, 80), rng.normal(size=(80, 3)) * (rng.random((80, 3)) < 0.5)])
     sq_dist = np.square(X[:, None] - X[None]).sum(axis=2)
@@ -167,7 +167,7 @@ def test_sparse_neighbors_far_from_the_origin_are_those_of_literal_distances(rng
         np.testing.assert_allclose(np.sort(found.reshape(80, 5)), wanted[:, 1:6], rtol=1e-12)
         np.testing.assert_allclose(found, sq_dist[support.rows, support.indices], rtol=1e-12)
     np.testing.assert_allclose(neighbors_among(sp.csr_array(X[:4]), sp.csr_array(X), 1)[1], 0.0)
-    monkeypatch.setattr(distances, "_DENSE_ENTRIES", 100)
+    monkeypatch.setattr("graphcouple.neighbors.points.DENSE_ENTRIES", 100)
     with pytest.warns(UserWarning, match=r"far from 0, most in column 0, .* subtract the column's mean"):
         nearest_neighbors(sp.csr_array(X), 5)
 

@@ -169,8 +169,9 @@ def test_distances_of_the_data_from_their_mean():
         X, None, LAW.posterior(X), sentence.latent, 2, gc.Exact(), "euclidean", np.random.RandomState(0), 1
     )
     np.testing.assert_allclose(OriginDistances().bind(problem).wanted, far)
-    sparse = dataclasses.replace(problem, X=csr_array(X))
-    np.testing.assert_allclose(OriginDistances().bind(sparse).wanted, far)
+    for offset in (0.0, 1e8):
+        sparse = dataclasses.replace(problem, X=csr_array(X + offset))
+        np.testing.assert_allclose(OriginDistances().bind(sparse).wanted, far, rtol=1e-7)
     distances = np.linalg.norm(X[:, None] - X[None], axis=2)
     given = gc.COSNE(perplexity=5, metric="precomputed", max_iter=20, random_state=0).fit(
         squareform(squareform(distances, checks=False))

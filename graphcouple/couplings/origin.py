@@ -13,6 +13,7 @@ from graphcouple.couplings.base import Objective
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import is_precomputed
+from graphcouple.neighbors.points import dense_if_far
 from graphcouple.summation.curved import Space
 
 
@@ -131,7 +132,7 @@ class OriginDistances(Term):
             # Gower (1966): the squared distances from the mean of points with these distances.
             mean_square = np.average(np.square(problem.X, dtype=np.float64), axis=1, weights=weights)
             return np.sqrt(np.maximum(mean_square - 0.5 * np.average(mean_square, weights=weights), 0.0))
-        X = problem.coordinates
+        X = dense_if_far(problem.coordinates)
         if weights is None:
             mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
         else:

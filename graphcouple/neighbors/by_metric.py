@@ -15,7 +15,7 @@ from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray, IntArray, Support, off_diagonal
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, in_chunks, regular_support
 from graphcouple.neighbors.neighbor_graph import NeighborGraph, suits
-from graphcouple.neighbors.points import largest_of_rows, unit_rows
+from graphcouple.neighbors.points import DENSE_ENTRIES, largest_of_rows, unit_rows
 from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances, is_precomputed
 
 # Metrics for which scikit-learn takes sparse points, and metrics of truth values.
@@ -25,9 +25,6 @@ _OF_TRUTH = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener",
 
 # Names and parameters of the Euclidean distance.
 _EUCLIDEAN: tuple[tuple[str, dict[str, Any]], ...] = (("euclidean", {}), ("minkowski", {}), ("minkowski", {"p": 2}))
-
-# Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense.
-_DENSE_ENTRIES = 50_000_000
 
 # n² p above which PyNNDescent searches neighbours, which takes about 20 s to compile.
 _EXACT_WORK = 1e11
@@ -110,7 +107,7 @@ class ByMetric(Searched):
     def _as_searched(self, X: Any) -> Any:
         """Return points in the form that scikit-learn takes for this metric: dense, or truth values."""
         if sp.issparse(X) and self.metric not in _OF_SPARSE:
-            if X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
+            if X.shape[0] * X.shape[1] > DENSE_ENTRIES:
                 remedy = "search='approximate'" if self.approximate else "metric='precomputed' distances"
                 raise ValueError(
                     f"metric={self.metric!r} compares all pairs only of dense points, and X is sparse and too large to "

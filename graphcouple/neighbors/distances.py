@@ -10,18 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._numba.threads import effective_n_jobs
-from graphcouple._support.validation import check_integer, warn
+from graphcouple._support.validation import check_integer
 from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support, index_dtype, largest_of_rows, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly, search_lost
 from graphcouple.neighbors.inverted_file import InvertedFile
-from graphcouple.neighbors.points import fits_in_single, shift_of, shifted
+from graphcouple.neighbors.points import DENSE_ENTRIES, dense_if_far, fits_in_single, shift_of, shifted
 
 SEARCHES = ("auto", "exact", "approximate")
 """The ways to search nearest neighbours."""
-
-# Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense for all pairs, or if the points
-# lie far from the origin.
-_DENSE_ENTRIES = 50_000_000
 
 # In up to this many dimensions, scikit-learn's trees search fast, so the search stays exact.
 _TREE_DIMS = 4
@@ -223,15 +219,7 @@ class Euclidean(Searched):
 
     def __init__(self, X: Any) -> None:
         # A search among sparse points expands the square, which loses the digits of points far from the origin.
-        if sp.issparse(X) and (shift := shift_of(X)).any():
-            if X.shape[0] * X.shape[1] <= _DENSE_ENTRIES:
-                X = X.toarray()
-            else:
-                warn(
-                    f"the sparse X lies far from 0, most in column {np.argmax(np.abs(shift))}, so its distances lose "
-                    "digits; subtract the column's mean from it, or pass X.toarray()."
-                )
-        super().__init__(X)
+        super().__init__(dense_if_far(X))
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what a search computes again, except the lists of its points."""
@@ -259,7 +247,7 @@ class Euclidean(Searched):
         """Return all pairs with a known distance; see `Distances`."""
         X = self.X
         support = Support.all_pairs(self.n_points)
-        if not sp.issparse(X) or X.shape[0] * X.shape[1] <= _DENSE_ENTRIES:
+        if not sp.issparse(X) or X.shape[0] * X.shape[1] <= DENSE_ENTRIES:
             from scipy.spatial.distance import pdist, squareform
 
             dense = X.toarray() if sp.issparse(X) else X

@@ -8,8 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import check_sparse, check_unmasked
+from graphcouple._support.validation import check_sparse, check_unmasked, warn
 from graphcouple.graphs import FloatArray
+
+# Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense for all pairs, for metrics that
+# need it, or if the points lie far from the origin.
+DENSE_ENTRIES = 50_000_000
 
 # Entries above this have squares, and sums of squares, that overflow in single precision.
 _MOST_IN_SINGLE = 1e15
@@ -114,6 +118,19 @@ def shift_of(X: Any) -> FloatArray:
     spread = np.sqrt(variance / X.shape[1])
     unit = 2.0 ** np.floor(np.log2(spread)) if spread > 0 else 0.0
     return np.rint(mean / unit) * unit if 0 < unit < np.inf else mean
+
+
+def dense_if_far(X: Any) -> Any:
+    """Return sparse points far from the origin as an array; they stay sparse, with a warning, if they are many."""
+    if not sp.issparse(X) or not (shift := shift_of(X)).any():
+        return X
+    if X.shape[0] * X.shape[1] <= DENSE_ENTRIES:
+        return X.toarray()
+    warn(
+        f"the sparse X lies far from 0, most in column {np.argmax(np.abs(shift))}, so differences of its rows lose "
+        "digits; subtract the column's mean from it, or pass X.toarray()."
+    )
+    return X
 
 
 def shifted(X: FloatArray, shift: FloatArray) -> FloatArray:

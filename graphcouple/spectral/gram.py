@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import as_points, product_of_rows
+from graphcouple.neighbors.points import dense_if_far
 from graphcouple.spectral.eigen import fixed_signs, largest
 
 # Rounding in double precision is less than this share of the largest entry; a larger difference is in the data.
@@ -97,6 +98,7 @@ class GramMatrix:
             return
         self.matrix = None
         points = as_points(factor, "factor")
+        points = dense_if_far(points) if centred else points
         self.factor = sp.csr_array(points, dtype=np.float64) if sp.issparse(points) else points.astype(np.float64)
         self.mean = np.asarray(self.factor.mean(axis=0)).ravel() if centred else np.zeros(points.shape[1])
         if not sp.issparse(self.factor):

@@ -12,7 +12,7 @@ from sklearn import config_context
 
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple.graphs import FloatArray
-from graphcouple.neighbors.points import shift_of, shifted
+from graphcouple.neighbors.points import dense_if_far, shift_of, shifted
 
 
 class LeadingSVD(NamedTuple):
@@ -42,6 +42,7 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
     if center:
         from sklearn.decomposition import PCA
 
+        X = dense_if_far(X)
         shift = np.zeros(X.shape[1]) if sp.issparse(X) else shift_of(X)
         X = X if sp.issparse(X) else shifted(X, shift)
         solver = "covariance_eigh" if sp.issparse(X) and k >= min(X.shape) else svd_solver

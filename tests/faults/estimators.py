@@ -327,4 +327,7 @@ FAULTS = [
     Fault("classes: ccPCA has none", "estimators/ccpca.py", "self._fit(self._checked(X), y)", "self._fit(self._checked(X))", "test_classical_corners"),
     Fault("classes: starts have none", "estimators/carry_out.py", "        y=problem.y,\n", "", "test_classical_corners"),
     Fault("precision: small numbers in single precision", "estimators/precision.py", "workable(X), check", "X, check", "test_precision"),
+    Fault("sparse: points far from the origin stay sparse", "neighbors/points.py", "return X.toarray()\n    warn(", "return X\n    warn(", "test_classical_corners"),
+    Fault("sparse: principal components of far points", "spectral/svd.py", "X = dense_if_far(X)", "pass", "test_precision"),
+    Fault("sparse: distances from a far middle", "couplings/origin.py", "dense_if_far(problem.coordinates)", "problem.coordinates", "test_spaces"),
 ]  # fmt: skip
