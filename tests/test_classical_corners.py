@@ -35,6 +35,14 @@ def test_new_points_with_some_distances_know_only_those(name):
         fitted.transform(sp.csr_array(np.where(np.argsort(np.argsort(new, axis=1), axis=1) < 3, new, 0.0)))
 
 
+@pytest.mark.parametrize("method", [gc.ClassicalMDS(metric="precomputed"), gc.MetricMDS(metric="precomputed")])
+def test_distances_that_are_rounded_in_each_direction_are_their_means(method):
+    rounded = cdist(X, X) * (1.0 + 1e-7 * RNG.random((100, 100)))
+    method.set_params(random_state=0)
+    wanted = clone(method).fit_transform(0.5 * (rounded + rounded.T))
+    np.testing.assert_array_equal(clone(method).fit_transform(rounded), wanted)
+
+
 @pytest.mark.parametrize("init", ["classical", "random"])
 @pytest.mark.parametrize("weights", [None, "sammon"])
 def test_stress_does_not_depend_on_the_unit(init, weights):

@@ -24,6 +24,7 @@ from graphcouple.estimators.spectral import (
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.neighbors import distances_of, is_precomputed, product_of_rows
+from graphcouple.neighbors.by_metric import symmetric_distances
 from graphcouple.neighbors.distances import squares_of
 from graphcouple.spectral import GramMatrix, nystroem_places
 
@@ -140,7 +141,7 @@ class GramEstimator(SimilarityEstimator):
         if self.takes_distances and self._zero_diagonal and issparse(X):
             raise ValueError("all distances are needed, and a sparse graph of distances stores some; see Isomap.")
         if self.takes_distances and self._zero_diagonal:
-            distances_of(X, "precomputed")  # raises unless they are distances
+            X = symmetric_distances(X)
         if self._linear:
             self.landmarks_ = None
             gram = GramMatrix(X)

@@ -25,6 +25,7 @@ from graphcouple.estimators.spectral import MOST_PAIRS, choose_landmarks, in_blo
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import given_start
 from graphcouple.neighbors import distances_of
+from graphcouple.neighbors.by_metric import symmetric_distances
 from graphcouple.optimize import LBFGS, best_scale
 
 # Pairs per point, if pairs are sampled, to fit and then to measure the stress. The third number is how many fitted
@@ -158,6 +159,7 @@ class MetricMDS(EmbeddingEstimator):
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
         if self.takes_distances and issparse(X):
             raise ValueError("stress compares all pairs, but a sparse graph stores only some; use Isomap.")
+        X = symmetric_distances(X) if self.takes_distances else X
         self._distances = distances_of(X, self.metric, self.metric_params)
         wanted = (None if n <= MOST_PAIRS else _SAMPLED) if self.pairs_per_point == "auto" else self.pairs_per_point
         pairs = None if wanted is None or wanted >= n - 1 else sampled_pairs(n, int(wanted), rng)

@@ -318,6 +318,20 @@ def coordinates_of(X: Any, metric: Any) -> Any:
     return metric.coordinates(X) if hasattr(metric, "coordinates") else X
 
 
+def symmetric_distances(X: Any) -> FloatArray:
+    """Return the means of both directions of distances that `distances_of` accepts: they may differ by rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.neighbors.by_metric import symmetric_distances
+    >>> symmetric_distances(np.array([[0.0, 4.0], [4.00002, 0.0]])).round(5).tolist()
+    [[0.0, 4.00001], [4.00001, 0.0]]
+    """
+    distances_of(X, "precomputed")
+    return np.asarray(0.5 * (X + X.T))
+
+
 def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any] | None = None) -> Distances:
     """Return the distances of points by a metric, or precomputed distances.
 

@@ -330,4 +330,5 @@ FAULTS = [
     Fault("sparse: points far from the origin stay sparse", "neighbors/points.py", "return X.toarray()\n    warn(", "return X\n    warn(", "test_classical_corners"),
     Fault("sparse: principal components of far points", "spectral/svd.py", "X = dense_if_far(X)", "pass", "test_precision"),
     Fault("sparse: distances from a far middle", "couplings/origin.py", "dense_if_far(problem.coordinates)", "problem.coordinates", "test_spaces"),
+    Fault("distances: one direction of two", "neighbors/by_metric.py", "np.asarray(0.5 * (X + X.T))", "X", "test_classical_corners"),
 ]  # fmt: skip
