@@ -85,6 +85,19 @@ def test_directions_of_very_different_scale_are_kept(recwarn, method, wide):
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), rtol=1e-3, atol=1e-3 * np.abs(theirs[:, 1]).max())
 
 
+@pytest.mark.parametrize("method", [gc.ClassicalMDS(metric="minkowski"), gc.Isomap(n_neighbors=99)])
+def test_a_far_outlier_leaves_the_other_column(method):
+    far = X + 1e6 * (np.arange(100) == 0)[:, None]
+    ours, theirs = method.fit_transform(far), PCA(2, svd_solver="full").fit_transform(far)
+    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_columns_of_rounding_are_zero_in_full_decompositions(offset):
+    with pytest.warns(UserWarning, match="only 5 of n_components=8"):
+        gc.KernelPCA(8, kernel="poly", kernel_params={"degree": 2}).fit(X[:20, :2] + offset)
+
+
 def test_the_autoencoder_tells_missing_directions_and_sums_in_double_precision():
     with pytest.warns(UserWarning, match="only 1 of n_components=2"):
         gc.LinearAutoencoder().fit(np.outer(X[:, 0], np.ones(3)))

@@ -68,13 +68,18 @@ def fixed_signs(vectors: FloatArray) -> FloatArray:
     return vectors * np.where(vectors[at, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
 
 
+def in_full(n: int, k: int) -> bool:
+    """Return whether a matrix of n rows is decomposed in full for k eigenvectors."""
+    return n <= DENSE or 4 * k > n
+
+
 def largest(times: Callable[[FloatArray], FloatArray], n: int, k: int) -> Eigenpairs:
     """Return the k largest eigenvalues of a symmetric matrix of n rows, in descending order.
 
     `times` returns the matrix times an array of shape (n,) or (n, m). Residuals that stay large give
     a `ConvergenceWarning`.
     """
-    if n <= DENSE or 4 * k > n:
+    if in_full(n, k):
         values, vectors = np.linalg.eigh(times(np.eye(n)))
         return Eigenpairs(values[: -k - 1 : -1], fixed_signs(vectors[:, : -k - 1 : -1]))
     values, vectors = _largest_by_lanczos(times, n, k, _RESIDUAL)
@@ -88,7 +93,7 @@ def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10)
     `tol` times the operator's `bound` give a `ConvergenceWarning`.
     """
     n, bound = null_vector.size, operator.bound
-    if n <= DENSE or 4 * k > n:
+    if in_full(n, k):
         # The null vector's eigenvalue is raised above all others.
         dense = operator.matrix.toarray() + 2.0 * bound * np.outer(null_vector, null_vector)
         values, vectors = np.linalg.eigh(dense)

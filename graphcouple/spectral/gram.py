@@ -24,13 +24,14 @@ from graphcouple._numba.threads import one_blas_thread
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import as_points, product_of_rows
 from graphcouple.neighbors.points import dense_if_far
-from graphcouple.spectral.eigen import fixed_signs, largest
+from graphcouple.spectral.eigen import fixed_signs, in_full, largest
 
 # Rounding in double precision is less than this share of the largest entry; a larger difference is in the data.
 _SYMMETRIC = 1e-8
 
-# Eigenvalues below this share of the largest are rounding.
-_NEGLIGIBLE = 1e-10
+# Eigenvalues below this share of the largest are rounding, if they are found by iteration or in sparse points. In full
+# decompositions of matrices, rounding was at most 2.6 n eps times the largest entry before it was centred.
+_NEGLIGIBLE, _IN_FULL = 1e-10, 10.0
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -90,7 +91,8 @@ class GramMatrix:
             S = np.asarray(matrix, dtype=np.float64)
             if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.isfinite(S).all():
                 raise ValueError(f"similarities must be a finite square array, got shape {S.shape}.")
-            if np.abs(S - S.T).max(initial=0.0) > _SYMMETRIC * max(np.abs(S).max(initial=0.0), 1e-300):
+            self._largest = float(np.abs(S).max(initial=0.0))
+            if np.abs(S - S.T).max(initial=0.0) > _SYMMETRIC * max(self._largest, 1e-300):
                 raise ValueError("similarities must be symmetric; take (S + S.T) / 2.")
             self.rows = S.mean(axis=0) if centred else np.zeros(len(S))
             self.matrix: FloatArray | None = S - self.rows - self.rows[:, None] + self.rows.mean()
@@ -164,11 +166,8 @@ class GramMatrix:
         """Return the points' places Z = V Λ^½, from the largest eigenvalues; see `largest` for the warning."""
         width = self.n_points if self.factor is None else self.factor.shape[1]
         with one_blas_thread(self.n_points * width):
-            values, vectors, negligible = self._leading(n_components)
-        top = float(values[0]) if values.size else 0.0
-        # The matrix's largest entry bounds the rounding error of an eigenvalue 0.
-        scale = max(top, 0.0 if self.matrix is None else float(np.abs(self.matrix).max()))
-        positive = values > negligible * scale
+            values, vectors, rounding = self._leading(n_components)
+        positive = values > rounding
         roots = np.sqrt(np.where(positive, values, 0.0))
         inverse_roots = np.divide(1.0, roots, out=np.zeros_like(roots), where=positive)
         return Placement(values, vectors * roots, vectors * inverse_roots)
@@ -190,8 +189,8 @@ class GramMatrix:
         return float(np.square(self.factor.data).sum()) - self.n_points * float(np.square(self.mean).sum())
 
     def _leading(self, k: int) -> tuple[FloatArray, FloatArray, float]:
-        """Return the largest eigenvalues, their vectors, and the rounding error relative to the largest."""
-        n, factor = self.n_points, self.factor
+        """Return the largest eigenvalues, their vectors, and the size of eigenvalues that are rounding errors."""
+        n, factor, scale = self.n_points, self.factor, 0.0
         if factor is not None and not sp.issparse(factor) and min(factor.shape) <= _NARROW:
             left, singular, _ = np.linalg.svd(factor, full_matrices=False)
             values, vectors, negligible = np.square(singular[:k]), left[:, :k], (max(factor.shape) * _EPS) ** 2
@@ -201,9 +200,16 @@ class GramMatrix:
             vectors = factor @ (right / np.sqrt(np.where(values > 0, values, 1.0)))
             negligible = max(factor.shape) * _EPS
         else:
-            return (*largest(lambda V: self.less_mean(self.times(self.less_mean(V))), n, k), _NEGLIGIBLE)
+            values, vectors = largest(lambda V: self.less_mean(self.times(self.less_mean(V))), n, k)
+            negligible = _NEGLIGIBLE
+            if self.matrix is not None and in_full(n, k):
+                negligible, scale = _IN_FULL * n * _EPS, self._largest
+            elif self.matrix is not None:
+                scale = float(np.abs(self.matrix).max())
+        # The matrix's largest entry bounds the rounding error of an eigenvalue 0.
+        rounding = negligible * max(float(values[0]), scale)
         missing = k - values.size
-        return np.pad(values, (0, missing)), np.pad(fixed_signs(vectors), ((0, 0), (0, missing))), negligible
+        return np.pad(values, (0, missing)), np.pad(fixed_signs(vectors), ((0, 0), (0, missing))), rounding
 
 
 def nystroem_places(similarities: FloatArray, rows: FloatArray, onto: FloatArray) -> FloatArray:
