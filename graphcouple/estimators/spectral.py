@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from graphcouple._support.validation import warn
 from graphcouple.estimators.rows import nearest_to_means
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.neighbors import Distances, distances_of, is_precomputed
+from graphcouple.neighbors.points import dense_if_far, shift_of, shifted
 
 # Up to 5,000 points, matrices of all pairs are decomposed; beyond, matrices of 1,000 landmarks.
 MOST_PAIRS, LANDMARKS = 5000, 1000
@@ -55,6 +57,12 @@ def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any = N
         return np.asarray(kernel.value(squared_distances(distances_of(X if Y is None else Y), X)))
     if params and isinstance(kernel, str) and kernel == "linear":
         raise ValueError(f"kernel='linear' has no parameters, got kernel_params={params}.")
+    if isinstance(kernel, str) and kernel == "rbf":
+        # scikit-learn expands the square, which loses the digits of points far from the origin.
+        fitted = dense_if_far(X if Y is None else Y)
+        if not issparse(fitted) and (shift := shift_of(fitted)).any():
+            X = shifted(X.toarray() if issparse(X) else X, shift)
+            Y = None if Y is None else shifted(fitted, shift)
     if callable(kernel):
         # If Y is X, scikit-learn would compute one half and mirror it.
         Y = (X if Y is None else Y).copy()
