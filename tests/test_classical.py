@@ -213,6 +213,10 @@ def test_copies_stay_together_and_tiny_components_have_a_place(name):
     assert np.isfinite(Z).all()
     assert np.ptp(Z[200:], axis=0).max() < 1e-9 * np.ptp(Z, axis=0).max()
     assert np.ptp(Z[:200], axis=0).min() > 0
+    corners = np.eye(8)[np.arange(80) % 8]
+    with pytest.warns(UserWarning, match="8 connected components"):
+        Z = clone_of(DISCONNECTED[name]).set_params(n_neighbors=9).fit_transform(corners)
+    assert len(np.unique(Z.round(9), axis=0)) == 8
     pairs = sp.csr_array(np.kron(np.eye(10), [[0, 1], [1, 0]]))
     with pytest.warns(UserWarning, match="10 connected components"):
         Z = gc.LaplacianEigenmaps(3, input=pairs).fit_transform(None)

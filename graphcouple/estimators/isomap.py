@@ -96,6 +96,9 @@ class Isomap(EmbeddingEstimator):
         means = None if coordinates is None or parts.n_parts == 1 else parts.means(coordinates)
         self._origins = places_of(means, radii, self.n_components, shrink=False)
         self.embedding_ = (Z + self._origins[parts.labels]).astype(X.dtype)
+        # The places of components may fill columns that each leaves at 0.
+        n_found = int(np.ptp(self.embedding_, axis=0).astype(bool).sum())
+        warn_of_missing(n_found, self.n_components, "the geodesic distances have")
 
     def _graph(self) -> sp.csr_array:
         """Return the distances of nearest neighbours, in both directions."""
@@ -114,7 +117,7 @@ class Isomap(EmbeddingEstimator):
         """Return each component's embedding by itself, and keep what places new points."""
         Z = np.zeros((parts.labels.size, self.n_components))
         self._formulas: list[dict[str, Any]] = []
-        largest, n_kept = int(np.argmax(parts.sizes)), self.n_components
+        largest = int(np.argmax(parts.sizes))
         for k, members in enumerate(parts.members()):
             own = np.flatnonzero(parts.labels[rows] == k)
             q = min(self.n_components, own.size)
@@ -125,8 +128,6 @@ class Isomap(EmbeddingEstimator):
             Z[members, :q] = self._placed(k, self.geodesics_[own][:, members].T)
             if k == largest:
                 self.eigenvalues_ = np.pad(placement.eigenvalues, (0, self.n_components - q))
-                n_kept = int((placement.onto != 0).any(axis=0).sum())
-        warn_of_missing(n_kept, self.n_components, "the geodesic distances have")
         return Z
 
     def _placed(self, part: int, geodesics: FloatArray) -> FloatArray:
