@@ -313,6 +313,13 @@ def test_data_far_from_the_origin(rng, dtype):
     _up_to_signs(shifted, near, rtol=1e-2, atol=1e-3)
 
 
+def test_missing_directions_are_told(rng):
+    X = np.column_stack([rng.normal(size=(60, 2)), np.ones(60)])
+    with pytest.warns(UserWarning, match="the averages have only 2 of n_components=3 directions"):
+        Z = gc.CCPCA(3, perplexity=5, random_state=0).fit_transform(X)
+    assert Z.any(axis=0).tolist() == [True, True, False]
+
+
 @pytest.mark.filterwarnings("ignore:the averages of all points are equal")
 @pytest.mark.filterwarnings("ignore:perplexity=")
 @pytest.mark.filterwarnings(r"ignore:all \d+ rows of X are equal")

@@ -18,6 +18,7 @@ from graphcouple.estimators._progress import progress_bar
 from graphcouple.estimators._vocabulary import ABOVE_0, POSTERIOR_OR_MODEL
 from graphcouple.estimators.preset import DescribesLaw
 from graphcouple.estimators.rows import categories_of
+from graphcouple.estimators.spectral import warn_of_missing
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphLaw
 from graphcouple.laws.copies import refuse_weights
@@ -170,6 +171,8 @@ class CCPCA(DescribesLaw):
                 "the averages of all points are equal up to rounding, so all lie in one place. If the points are far "
                 "from the origin, subtract their mean, or pass them in double precision."
             )
+        else:
+            warn_of_missing(int((pca.singular_values > 0).sum()), self.n_components, "the averages have")
         self.mean_ = pca.mean.astype(X.dtype)
         self.components_ = pca.components.astype(X.dtype)
         self.singular_values_ = pca.singular_values.astype(X.dtype)

@@ -14,10 +14,14 @@ from graphcouple.couplings.precision import shrunk_eigenvalues
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.spectral import warn_of_missing
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import product_of_rows
 from graphcouple.neighbors.points import workable
 from graphcouple.spectral import leading_svd
+
+# Scores whose length is below this many eps of the largest are rounding.
+_ROUNDING = 100.0
 
 
 @estimator
@@ -121,6 +125,10 @@ class PrecisionCoupling(EmbeddingEstimator):
                 f"n_components={q} exceeds the rank of X, {rank}: with gamma = {self.gamma_:.4g} > 1 the coupling "
                 "needs directions that X does not determine. Lower n_components, or nu_z."
             )
+        # The Gram matrix misses short directions, but scores show them.
+        n_found = int((np.linalg.norm(scores[:, :q], axis=0) > _ROUNDING * eps * singular[0]).sum())
+        if n_found:
+            warn_of_missing(n_found, q, "the points have")
         self.n_components_ = q
         self.mean_, self.components_ = (part.astype(X.dtype, copy=False) for part in (mean, components[:q]))
         self.singular_values_ = singular[:q].astype(points.dtype)
