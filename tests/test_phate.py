@@ -139,3 +139,5 @@ def test_equal_points_have_nothing_to_embed():
 def test_refused_parameters(name, value):
     with pytest.raises(ValueError, match=name):
         gc.PHATE(**{name: value}).fit(X)
+    with pytest.raises(ValueError, match="n_landmarks=3 must be above n_components=3; raise n_landmarks"):
+        gc.PHATE(3, n_landmarks=3).fit(X)

@@ -120,6 +120,10 @@ class PHATE(LawEigenmaps):
             return np.zeros(1), np.array([[-1.0], [1.0]])
         walk, mass, cell = lazy_walk(part.affinity), part.mass, None
         if part.n_nodes > self.n_landmarks:
+            if n_components >= self.n_landmarks:
+                raise ValueError(
+                    f"n_landmarks={self.n_landmarks} must be above n_components={n_components}; raise n_landmarks."
+                )
             landmarks = self._rng.choice(part.n_nodes, self.n_landmarks, replace=False)
             cell = cells(part.affinity, np.sort(landmarks))
             walk, mass = between_cells(walk, mass, cell)
