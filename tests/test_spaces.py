@@ -8,6 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.spatial.distance import squareform
 from scipy.stats import spearmanr
+from sklearn.neighbors import kneighbors_graph
 
 import graphcouple as gc
 from graphcouple.couplings import Held, OriginDistances, OriginMismatch
@@ -264,6 +265,8 @@ def test_what_needs_flat_maps_says_so(tmp_path):
         cosne.transform(X)
     with pytest.raises(ValueError, match="COSNE has no law that places the rows beyond n_landmarks=20"):
         gc.COSNE(n_landmarks=20).fit(X)
+    with pytest.raises(ValueError, match=r"sparse graph of distances .* in COSNE by origin_weight=0"):
+        gc.COSNE(metric="precomputed", n_neighbors=5, perplexity=2).fit(kneighbors_graph(X, 8, mode="distance"))
     far = np.linalg.norm(X, axis=1)
     for distances in (-far, far[:3]):
         with pytest.raises(ValueError, match="distances must be 30 finite numbers, none negative"):

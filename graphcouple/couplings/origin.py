@@ -132,6 +132,11 @@ class OriginDistances(Term):
             # Gower (1966): the squared distances from the mean of points with these distances.
             mean_square = np.average(np.square(problem.X, dtype=np.float64), axis=1, weights=weights)
             return np.sqrt(np.maximum(mean_square - 0.5 * np.average(mean_square, weights=weights), 0.0))
+        if is_precomputed(problem.metric) and issparse(problem.X):
+            raise ValueError(
+                "a sparse graph of distances leaves out distances from the mean of all points; pass a square array of "
+                "all distances, `distances` of your own, or weight 0, in COSNE by origin_weight=0."
+            )
         X = dense_if_far(problem.coordinates)
         if weights is None:
             mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
