@@ -124,6 +124,7 @@ def test_kernels_of_graphcouple_place_each_row_by_itself():
     ("fit", "message"),
     [
         (lambda: gc.KernelPCA(kernel=lambda a, b: a[0] * b[1]).fit(X), "must be symmetric"),
+        (lambda: gc.KernelPCA(kernel=lambda a, b: float(a @ b)).fit(sp.csr_array(X)), r"sparse rows.*X\.toarray\(\)"),
         (lambda: gc.KernelPCA(kernel_params={"gama": 1}).fit(X), "kernel='linear' has no parameters"),
         (lambda: gc.KernelPCA(kernel="rbf", kernel_params={"gama": 1}).fit(X), "kernel_params=.* do not fit"),
         (lambda: gc.LaplacianEigenmaps().fit(), "X is None, and input is not a graph"),

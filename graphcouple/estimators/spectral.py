@@ -68,10 +68,12 @@ def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any = N
         Y = (X if Y is None else Y).copy()
     try:
         return np.asarray(pairwise_kernels(X, Y, metric=kernel, **(params or {})), dtype=np.float64)
-    except TypeError as error:
-        if "unexpected keyword" not in str(error):
-            raise
-        raise ValueError(f"kernel_params={params} do not fit kernel={kernel!r}: {error}.") from None
+    except (TypeError, ValueError) as error:
+        if "unexpected keyword" in str(error):
+            raise ValueError(f"kernel_params={params} do not fit kernel={kernel!r}: {error}.") from None
+        if callable(kernel) and issparse(X):
+            raise ValueError(f"a kernel of your own fails on sparse rows ({error}); pass X.toarray().") from error
+        raise
 
 
 def squared_distances(distances: Distances, X_new: Any) -> FloatArray:
