@@ -102,7 +102,7 @@ VOCABULARY: dict[str, Word] = {
         'Maximum number of iterations, or of epochs when sampling; a run ends earlier once it has settled. "auto" is '
         "5,000 up to 400 points, then 2,000,000 divided by their number, and at least 100 "
         "(400 for bounded losses; 4,000,000 divided by that number, within 200 and 400, where the graph bounds early "
-        "exaggeration); up to three times as many while the last tenth lowers the loss by over 2 % of its height. "
+        "exaggeration); up to three times as many while the last tenth lowers the loss by over 1 % of its height. "
         "If the run ends far from its best size, a second run starts at that size, and may take as many again. "
         'With ``repulsion="sampled"`` it is 500 up to 10,000 points and 200 beyond; where the default optimizer '
         "samples, at most 1,000.",
