@@ -78,6 +78,12 @@ def test_rows_of_ties_lose_their_edges_where_no_row_must_keep_any(prior, perplex
         warnings.simplefilter("error")
         posterior("grid", "D", perplexity=6.0)
         gc.GraphModel("gaussian", prior, gc.Perplexity(6.5)).posterior(GRID)
+        # A graph whose rows are all alike shares its edges equally.
+        even = np.array(list(np.ndindex(5, 5))) * (2.0 * np.pi / 5.0)
+        torus = np.hstack([np.cos(even), np.sin(even)])
+        if prior == "E":
+            mean = gc.GraphModel("gaussian", "E", gc.Perplexity(4.0)).posterior(torus).mean()
+            np.testing.assert_allclose(mean.sum(axis=1), 1.0)
 
 
 def test_ties_do_not_share_equally_under_a_tail_that_is_a_power():

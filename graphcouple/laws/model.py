@@ -19,7 +19,7 @@ from graphcouple.laws.copies import Copies, check_weights, rows_to_search, whole
 from graphcouple.laws.given import GraphLaw
 from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.labels import and_unknown, target_codes
-from graphcouple.laws.priors import ONE_EACH, GraphPrior, as_prior
+from graphcouple.laws.priors import GraphPrior, as_prior
 from graphcouple.neighbors import SEARCHES, Distances, OwnNeighbors, as_points, distances_of, remembered_distances
 from graphcouple.neighbors.distances import nearest_edges
 
@@ -303,7 +303,7 @@ class GraphModel(GraphLaw):
         Under prior B, the bandwidth is fitted to edge probabilities, not to their odds (Draganov 2021, section 5.1).
         """
         kernel = self.kernel.membership if self.prior.independent_edges else self.kernel
-        return DistanceRows(support, sq_dist, kernel, n_jobs, copies, one_each=ONE_EACH in self.prior.constraints)
+        return DistanceRows(support, sq_dist, kernel, n_jobs, copies, drawn_by=self.prior.drawn_by)
 
 
 def _arguments(params: dict[str, Any] | None) -> list[tuple[str, Any]]:

@@ -33,8 +33,8 @@ class DistanceRows:
         The numbers of copies of weighted points.
     places : ndarray of shape (n_nodes,), optional
         A number for the place of each end node, if rows are a subset of the nodes; else distances of 0 identify places.
-    one_each : bool
-        Whether every node has an edge, so that only ratios of the kernel's values in a row count.
+    drawn_by : str, optional
+        How the prior draws edges; see `GraphPrior.drawn_by`.
     """
 
     support: Support
@@ -43,7 +43,7 @@ class DistanceRows:
     n_jobs: int | None = None
     copies: Copies | None = None
     places: IntArray | None = None
-    one_each: bool = True
+    drawn_by: str | None = None
 
     def end_places(self) -> tuple[IntArray, int]:
         """Return a number for the place of each end node, and the number of places."""

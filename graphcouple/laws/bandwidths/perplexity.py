@@ -108,10 +108,13 @@ class Perplexity(Bandwidth):
         equation = (rows.kernel, target, _SEARCH_TOLERANCE)
         over_rows(n, rows.n_jobs, perplexity_rows, sq_dist, indptr, *equation, scale, error, tied, counts)
         self._check_reached(rows.kernel, error, tied)
-        if not rows.one_each:
+        if rows.drawn_by in ("pair", "graph"):
             present = sq_dist if counts is None else np.where(counts > 0.0, sq_dist, np.inf)
             nearest = np.minimum.reduceat(present, indptr[:-1])
-            self._warn_of_faint(np.exp(rows.kernel.log(nearest / scale**2)), tied)
+            log_strength = rows.kernel.log(nearest / scale**2)
+            # If the whole graph shares the edges, only ratios of the kernel's values count.
+            log_strength -= log_strength.max() if rows.drawn_by == "graph" else 0.0
+            self._warn_of_faint(np.exp(log_strength), tied)
         self._warn_of_ties(tied)
         return np.zeros(n), scale
 
@@ -144,8 +147,8 @@ class Perplexity(Bandwidth):
         if rows.size:
             warn(
                 f"perplexity={self.perplexity:g} leaves {rows.size} of {tied.size} rows almost without edges, the "
-                f"first row {rows[0]}: {tied[rows[0]]:g} neighbors are tied at its smallest distance, where the kernel "
-                f"falls to {strength[rows[0]]:.1g}. Raise the perplexity above {tied.max():g}, or use prior D, under "
+                f"first row {rows[0]}: {tied[rows[0]]:g} neighbors are tied at its smallest distance, and the kernel is "
+                f"{strength[rows[0]]:.1g} there. Raise the perplexity above {tied.max():g}, or use prior D, under "
                 "which ties share equally."
             )
         tied[rows] = 0.0
