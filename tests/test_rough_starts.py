@@ -1,8 +1,6 @@
 """Rough starts, such as noise: a smooth shape tells what the graph bears, and runs end as from other starts."""
 
 import warnings
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -235,43 +233,6 @@ def test_a_run_is_extended_until_a_quarter_of_it_is_not_exaggerated():
         barely = FewIterations(exaggeration=gc.Exaggeration(1.0 + 1e-9, length))
         assert gc.solve(objective, Z, barely, **rest).n_iter == ended
         assert gc.solve(objective, Z, barely, max_iter=100, **rest).n_iter == 100
-
-
-@dataclass(frozen=True)
-class Shrinking(gc.extend.Optimizer):
-    """Steps that multiply the map by a constant."""
-
-    factor: float
-
-    def init(self, objective, Z0, run):
-        return ShrinkingState(Z0)
-
-    def step(self, objective, state, iteration, run):
-        return ShrinkingState(self.factor * state.Z)
-
-    def suited_iterations(self, n_points):
-        return 100
-
-
-class ShrinkingState(NamedTuple):
-    Z: np.ndarray
-    grad_norm: float = np.inf
-
-
-class Square(gc.extend.Objective):
-    """The sum of squares."""
-
-    n_points, lower_bound = 4, 0.0
-
-    def value_and_grad(self, Z):
-        return float((Z**2).sum()), 2.0 * Z
-
-
-def test_a_run_is_extended_while_its_last_tenth_lowers_the_loss_by_a_hundredth():
-    for fall, ended in ((0.009, 100), (0.011, 300)):
-        # The last ten of 100 iterations lower the square by this share; of 150 iterations, the last 15.
-        optimizer = Shrinking((1.0 + fall) ** (-1 / 20))
-        assert gc.solve(Square(), np.eye(4)[:, :2] + 1.0, optimizer, settled_within=0.0, tol=0.0).n_iter == ended
 
 
 @pytest.mark.parametrize("n_components", [2, 5])

@@ -297,7 +297,7 @@ class Short(gc.MomentumGains):
         return 20
 
 
-@pytest.mark.parametrize(("factor", "n_iter"), [(0.9, 60), (0.999, 20)])
+@pytest.mark.parametrize(("factor", "n_iter"), [(0.9, 60), (0.989, 60), (0.991, 20), (0.999, 20)])
 def test_automatic_runs_go_on_while_the_loss_still_falls(factor, n_iter):
     short = Short(learning_rate=1e-9, exaggeration=gc.Exaggeration(1.0, 0))
     solution = gc.solve(Decaying(factor), np.ones((3, 2)), short, settled_within=0.0)

@@ -144,5 +144,5 @@ FAULTS = [
           '**state._asdict(), "soften": None, "pairs": ()}', "test_run_control"),
     Fault("descent: constant losses have collapsed", "optimize/monitor.py", "<= _SAME * abs(loss) for v in spread", "< 0.0 for v in spread", "test_solve"),
     Fault("descent: the least loss is warned of", "optimize/verdict.py", "_AT_BOUND = 1e-7", "_AT_BOUND = -1.0", "test_solve"),
-    Fault("descent: a run that falls slowly is cut short", "optimize/solve.py", "_FALLING = 0.01", "_FALLING = 0.02", "test_rough_starts"),
+    Fault("descent: a run that falls slowly is cut short", "optimize/solve.py", "_FALLING = 0.01", "_FALLING = 0.02", "test_solve"),
 ]  # fmt: skip
