@@ -31,7 +31,7 @@ _FEWEST_IF_BOUNDED = 400
 _MOST_EXTENDED = 3
 
 # It is extended if the last tenth lowered the loss by more than this share of its height. With twice this share, UMAP
-# of 20,000 points in 50 clusters ends 3 % higher, after two thirds of the iterations (benchmarks/README.md).
+# of 40,000 points in 50 clusters ends 5 % higher, after half of the iterations (benchmarks/scaling.py).
 _FALLING = 0.01
 
 # Sampled steps of few points on a line end no lower after more iterations.
