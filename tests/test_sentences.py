@@ -81,7 +81,8 @@ def test_metadata_take_a_line_of_help_and_are_routed():
         assert tsne.set_fit_request(neighbors=True) is tsne
         assert tsne.get_metadata_routing().fit.requests["neighbors"] is True
         assert gc.TSNE().get_metadata_routing().fit.requests["neighbors"] is None
-        assert "sample_weight" not in gc.DistR().get_metadata_routing().fit.requests
+        with pytest.raises(TypeError, match=r"Unexpected args.*sample_weight"):
+            gc.DistR().set_fit_request(sample_weight=True)
         X, weights = np.random.default_rng(0).normal(size=(30, 3)), 1.0 + np.arange(30) % 2
         plain = gc.TSNE(perplexity=5, max_iter=20, random_state=0)
         for method in (plain, gc.ParametricCoupling(plain), gc.HierarchicalCoupling(plain, strategy="sequential")):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transf
 
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._metadata_requests import RequestMethod
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 from graphcouple.estimators._peers import why_unknown
@@ -24,14 +25,11 @@ from graphcouple.estimators._vocabulary import VOCABULARY, Word
 T = TypeVar("T", bound=type)
 
 
-class _Brief:
+class _Brief(RequestMethod):
     """A method that chooses metadata, with one line in place of the forty of scikit-learn."""
 
-    def __init__(self, method: Any) -> None:
-        self.method = method
-
     def __get__(self, instance: Any, owner: type) -> Any:
-        bound = self.method.__get__(instance, owner)
+        bound = super().__get__(instance, owner)
         bound.__doc__ = "Choose the metadata that a pipeline passes on; see scikit-learn's metadata routing."
         return bound
 
@@ -111,8 +109,8 @@ else:
                     setattr(cls, name, _of_arrays(method))
             super().__init_subclass__(**options)
             for name, method in list(vars(cls).items()):
-                if name.startswith("set_") and name.endswith("_request"):
-                    setattr(cls, name, _Brief(method))
+                if isinstance(method, RequestMethod):
+                    setattr(cls, name, _Brief(method.name, method.keys))
             if "fit" in vars(cls):
                 cls.fit = _whole(cls.fit)
 
