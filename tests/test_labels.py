@@ -190,12 +190,17 @@ def test_many_whole_numbers_are_classes_with_a_warning():
     target_codes(np.repeat(np.arange(40), 5), 200)
     days = np.datetime64("2020-01-01", "ns") + np.arange(40) * np.timedelta64(1, "D")
     for dates in (days, pd.Series(days), days.astype("datetime64[D]").tolist(), pd.Series(days).dt.tz_localize("UTC")):
-        with pytest.warns(UserWarning, match="40 different dates, which are taken as classes"):
+        with pytest.warns(UserWarning, match="40 different dates, which are taken as classes") as told:
             assert target_codes(dates, 40).tolist() == list(range(40))
+    remedy = str(told[0].message).partition("add a fraction: ")[2].removesuffix(".").replace("; ", "; numbers = ")
+    zoned, some = pd.Series(days).dt.tz_localize("UTC"), days.astype("datetime64[D]")[1:]
+    for dates in (days, zoned, [None, *some.tolist()], np.r_[np.datetime64("NaT"), some]):
+        names = {"y": dates, "np": np}
+        exec(remedy, names)
+        numbers = names["numbers"][-40 + pd.isna(dates[0]) :]
+        np.testing.assert_array_equal(numbers, np.arange(len(numbers)) + 0.5)
     assert target_codes(np.r_[days[:2], np.datetime64("NaT")], 3).tolist() == [0, 1, -1]
-    np.testing.assert_allclose(
-        target_codes((days - days.min()) / np.timedelta64(1, "D") + 0.5, 40), np.arange(0.5, 40) / 40
-    )
+    np.testing.assert_allclose(target_codes(names["numbers"], 40), np.r_[-1, np.arange(0.5, 39) / 39])
     # Names are no whole numbers, before or after new points come.
     points = RNG.normal(size=(80, 3))
     method = gc.TSNE(perplexity=5, target_weight=0.5, max_iter=20, random_state=0)

@@ -20,6 +20,9 @@ _UNKNOWN = 0.2
 # The mean of (r_i − r_j)² over all pairs of ranks in [0, 1] is ⅙, so a pair counts on average as two different classes.
 _RANKS = 6.0
 
+# Days since the first date, of a list or array in any unit, in which some may be missing.
+_DAYS = "t = np.asarray(y, 'datetime64[us]'); (t - np.nanmin(t)) / np.timedelta64(1, 'D')"
+
 # Up to this many different whole numbers, or numbers with at least this many points each, are surely classes.
 _MANY_CLASSES, _FEW_MEMBERS = 30, 5
 
@@ -60,7 +63,7 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
         warn("y holds one class and -1, which stands for unknown. If -1 is a class, number the classes from 0.")
     are_dates = all(isinstance(value, date) for value in values[~unknown])
     if (labels.dtype.kind in "iuf" or are_dates) and n_classes > max(_MANY_CLASSES, np.sum(~unknown) / _FEW_MEMBERS):
-        kind, shown = ("dates", "(y - y.min()) / np.timedelta64(1, 'D')") if are_dates else ("whole numbers", "y")
+        kind, shown = ("dates", _DAYS) if are_dates else ("whole numbers", "y")
         warn(
             f"y holds {n_classes} different {kind}, which are taken as classes; to take them as numbers, add a "
             f"fraction: {shown} + 0.5."
