@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 
 import graphcouple as gc
 
@@ -152,6 +153,8 @@ def test_names_that_are_taken_are_told_apart(rng):
 def test_an_estimator_that_is_not_fitted_says_so():
     with pytest.raises(TypeError, match="Z must be an array, and TSNE has no embedding_: fit"):
         gc.plotting.interactive(gc.TSNE())
+    with pytest.raises(TypeError, match=r"Z must be an array; pass pipeline\[-1\].embedding_ rather than"):
+        gc.plotting.interactive(make_pipeline(gc.PrecisionCoupling(2)).fit(np.eye(20)[:, :4]))
 
 
 def test_another_library_gets_the_points_the_numbers_and_the_text(rng, monkeypatch):

@@ -1,4 +1,5 @@
 import sys
+from datetime import UTC, datetime, timedelta, timezone
 
 import matplotlib
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import graphcouple as gc
-from graphcouple.plotting._style import discard
+from graphcouple.plotting._style import discard, labels_or_none
 
 
 @pytest.fixture
@@ -340,11 +341,15 @@ def test_every_picture_goes_where_it_is_told(Z, rng):
         assert draw(ax) is ax
     panels = Figure().subplots(1, 2)
     assert (gc.plotting.plot_grid({"a": Z, "b": Z}, ax=panels) == panels).all()
-    part = Figure(layout="constrained").subfigures(1, 2)[0]
-    ax = part.subplots()
-    gc.plotting.plot_grid({"a": Z}, y, ax=[ax])
-    ax.figure.get_figure(root=True).draw_without_rendering()
-    assert ax.get_window_extent().x1 < part.legends[0].get_window_extent().x0
+    wide, tall = [20 * f"{i:02}" for i in range(30)] * 2, [f"{i}" for i in range(60)]
+    for parts, labels in (((1, 2), y), ((1, 2), wide), ((3, 1), tall)):
+        part = Figure(layout="constrained").subfigures(*parts)[0]
+        ax = part.subplots()
+        gc.plotting.plot_grid({"a": Z}, labels, ax=[ax])
+        ax.figure.get_figure(root=True).draw_without_rendering()
+        box = part.legends[0].get_window_extent()
+        assert ax.get_window_extent().x1 < box.x0
+        assert part.bbox.y0 <= box.y0
 
 
 def test_colours_differ_for_the_colour_blind():
@@ -414,7 +419,7 @@ def test_all_frames_of_a_film_have_axes_of_one_size(rng, tmp_path, monkeypatch):
     recorder = gc.plotting.Recorder()
     for i in range(4):
         recorder(i, 10.0**i, rng.normal(size=(60, 2)))
-    numbers, names = np.linspace(0, 1, 60), np.array([f"the class number {i % 30}" for i in range(60)])
+    numbers, names = np.linspace(0, 1, 60), np.array([f"{i % 30} is the number of this class" * 2 for i in range(60)])
     for y, n_axes in ((numbers, 2), (names, 1)):
         recorder.save(tmp_path / "fit.gif", y)
         last = drawn[-1]
@@ -426,19 +431,21 @@ def test_all_frames_of_a_film_have_axes_of_one_size(rng, tmp_path, monkeypatch):
     assert last.get_window_extent().x1 < legend.x0 < legend.x1 <= last.figure.bbox.x1
     # Ranks have no unit: a map of one component fills the axes.
     line = gc.plotting.Recorder()
-    line(0, 1.0, 1e-3 * np.arange(60.0)[:, None])
+    line(0, 1.0, (1e-3 * np.arange(60.0)[:, None]).tolist())
     line.save(tmp_path / "fit.gif")
     np.testing.assert_allclose(np.diff(drawn[-1].get_xlim()), 1e-3 * np.diff(drawn[-1].get_ylim()))
     assert (drawn[-1].get_xlabel(), drawn[-1].get_ylabel()) == ("component 1", "rank")
 
 
-@pytest.mark.parametrize("kind", ["datetime64", "dates", "pandas", "column", "zone"])
+@pytest.mark.parametrize("kind", ["datetime64", "dates", "pandas", "column", "zone", "zones"])
 def test_dates_get_a_colour_bar_with_dates(kind, tmp_path):
     Z = np.random.default_rng(0).normal(size=(60, 2))
     days = np.datetime64("2020-01-01") + np.arange(60) * np.timedelta64(12, "D")
     table = pd.DataFrame(days)
-    zone = table[0].dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
-    y = {"datetime64": days, "dates": days.tolist(), "pandas": table[0], "column": table, "zone": zone}[kind]
+    zone = table[0].dt.tz_localize("Europe/Berlin")
+    zones = [day.tz_localize("UTC").tz_convert(("UTC", "Asia/Tokyo")[i % 2]) for i, day in enumerate(table[0])]
+    y = {"datetime64": days, "dates": days.tolist(), "pandas": table[0], "column": table, "zone": zone, "zones": zones}
+    y = y[kind]
     ax = gc.plot(Z, y)
     ax.figure.canvas.draw()
     bar = ax.figure.axes[1]
@@ -452,3 +459,11 @@ def test_dates_get_a_colour_bar_with_dates(kind, tmp_path):
         gc.plot(Z, y[:59])
     with pytest.raises(ValueError, match="y holds missing labels"):
         gc.plot(Z, np.where(np.arange(60) == 3, np.datetime64("NaT"), days))
+
+
+def test_the_first_date_in_two_zones_and_one_without():
+    east = datetime.min.replace(tzinfo=timezone(timedelta(hours=5)))
+    first, second = labels_or_none([east, datetime.min.replace(tzinfo=UTC)], 2)
+    assert second - first == np.timedelta64(5, "h")
+    with pytest.raises(TypeError, match="y holds dates with and without a time zone"):
+        gc.plot(np.eye(2), [east, datetime.min])

@@ -6,7 +6,7 @@ import copy
 import os
 import sys
 import warnings
-from datetime import UTC, date
+from datetime import date
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
@@ -145,6 +145,9 @@ def check_embedding(Z: Any, name: str = "Z", n_points: int | None = None) -> NDA
 def refuse_estimator(value: Any, name: str = "Z") -> None:
     """Raise if an estimator is passed instead of its embedding."""
     owner = value.__name__ if isinstance(value, type) else type(value).__name__
+    steps = getattr(value, "steps", None)
+    if isinstance(steps, list) and steps and hasattr(steps[-1][1], "embedding_"):
+        value, owner = steps[-1][1], "pipeline[-1]"
     if hasattr(value, "embedding_"):
         raise TypeError(f"{name} must be an array; pass {owner}.embedding_ rather than the estimator.")
     if hasattr(value, "embeddings_") and not isinstance(value, type):
@@ -203,13 +206,21 @@ def _plain_labels(labels: list[Any], name: str, dates: bool) -> NDArray[Any]:
     if all(isinstance(value, (Real, np.bool_)) for value in labels):
         return np.array(labels)
     if dates and all(isinstance(value, (date, np.datetime64)) for value in labels):
-        # NumPy warns of time zones, which it does not keep.
-        at = [
-            value.astimezone(UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value for value in labels
-        ]
-        return np.array(at, dtype="datetime64[us]")
+        return _plain_dates(labels, name)
     kinds = ", ".join(sorted({type(value).__name__ for value in labels}))
     raise TypeError(f"{name} must hold either numbers or names, got {kinds}; convert them to str.")
+
+
+def _plain_dates(dates: list[Any], name: str) -> NDArray[Any]:
+    """Return dates in their time zone, or in UTC if they have several."""
+    # pytz has an object for each offset of a zone, with the same name.
+    zones = {zone and str(zone) for zone in (getattr(value, "tzinfo", None) for value in dates)}
+    if None in zones and len(zones) > 1:
+        raise TypeError(f"{name} holds dates with and without a time zone; give all of them a zone, or none.")
+    # NumPy warns of time zones, which it does not keep.
+    local = dates if None in zones else [value.replace(tzinfo=None) for value in dates]
+    at = np.array(local, dtype="datetime64[us]")
+    return at - np.array([value.utcoffset() for value in dates], "timedelta64[us]") if len(zones) > 1 else at
 
 
 def check_random_state(random_state: Any) -> np.random.Generator:

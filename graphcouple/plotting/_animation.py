@@ -115,13 +115,14 @@ class Recorder:
             middle = np.median(points, axis=0)
             away = np.abs(points - middle)
             # The ranks beside one component have no unit.
-            reach = np.quantile(away.max(axis=1, keepdims=True) if Z.shape[1] > 1 else away, _SHARE, axis=0)
+            reach = np.quantile(away.max(axis=1, keepdims=True) if np.shape(Z)[1] > 1 else away, _SHARE, axis=0)
             low, high = (middle + side * 1.15 * np.where(reach > 0.0, reach, 1.0) for side in (-1, 1))
             # Colour bars are axes of their own, which outlive the map's.
             figure.clear()
             heading = f"{title}: " if title else ""
             ax = plot(Z, y, ax=figure.add_subplot(), title=f"{heading}iteration {iteration}, loss {loss:.4g}")
-            ax.set_aspect(ax.get_aspect(), adjustable="box")
+            # Axes in the middle of their room would push a wide legend over the edge.
+            ax.set_aspect(ax.get_aspect(), adjustable="box", anchor="E" if ax.get_legend() else "C")
             ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
             return [ax]
 

@@ -188,12 +188,12 @@ def class_legend(ax: Axes, names: NDArray[Any], markers: bool = True) -> None:
     ax.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), **legend_style(len(names)))
 
 
-def make_room(figure: Any, legend: Any) -> None:
-    """Enlarge a figure so that a wide legend leaves the axes as wide as a narrow one does."""
+def make_room(part: Any, legend: Any) -> None:
+    """Enlarge a figure so that a wide legend of it, or of a part, leaves the axes as wide as a narrow one does."""
     if legend is None:
         return
     # Only the whole figure has a layout and a size.
-    figure = figure.get_figure(root=True)
+    figure = part.get_figure(root=True)
     # Otherwise the layout would warn that axes have no room.
     layout = figure.get_layout_engine()
     figure.set_layout_engine("none")
@@ -202,7 +202,9 @@ def make_room(figure: Any, legend: Any) -> None:
     box = legend.get_window_extent()
     width, height = figure.get_size_inches()
     beyond = max(box.width / figure.dpi - _LEGEND_WIDTH, 0.0)
-    figure.set_size_inches(width + beyond, max(height, box.height / figure.dpi + 0.3))
+    # A part gets its share of what the figure gains.
+    across, up = part.bbox.size / figure.bbox.size
+    figure.set_size_inches(width + beyond / across, max(height, (box.height / figure.dpi + 0.3) / up))
 
 
 def label(name: Any) -> str:

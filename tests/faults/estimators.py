@@ -320,7 +320,7 @@ FAULTS = [
     Fault("inverse: points of one place are ties", "estimators/inverse.py", "is not None and equal.first.size > 2:", "is not None and False:", "test_distr"),
     Fault("parts: batches name rows of one graph", "estimators/sentence.py", "(isinstance(optimizer, MiniBatches), ", "(False, ", "test_aligned"),
     Fault("films: a colour bar in each frame", "plotting/_animation.py", "figure.clear()", "pass", "test_plotting"),
-    Fault("films: ranks have the unit of the map", "plotting/_animation.py", "if Z.shape[1] > 1 else away, _SHARE", "if True else away, _SHARE", "test_plotting"),
+    Fault("films: ranks have the unit of the map", "plotting/_animation.py", "if np.shape(Z)[1] > 1 else away, _SHARE", "if True else away, _SHARE", "test_plotting"),
     Fault("interactive: ranks have the unit of the map", "plotting/_interactive.py", "match_aspect=not is_line", "match_aspect=True", "test_interactive"),
     Fault("wrappers: no weights from a pipeline", "estimators/wrapper.py", '= {"sample_weight": None}', "= {}", "test_sentences"),
     Fault("labels: no list of truth values", "_support/validation.py", "isinstance(value, (Real, np.bool_))", "isinstance(value, Real)", "test_scores"),
@@ -339,4 +339,6 @@ FAULTS = [
     Fault("precision: all components by ARPACK", "spectral/svd.py", ' or solver == "arpack"):', "):", "test_precision"),
     Fault("metadata: a wrapper chooses what fit refuses", "estimators/_parameters.py", "_Brief(method.name, method.keys)", "_Brief(method.name, method.keys, False)",
           "test_sentences"),
+    Fault("grids: a part has all of the room", "plotting/_style.py", "width + beyond / across", "width + beyond", "test_plotting"),
+    Fault("labels: offsets of zones are left out", "_support/validation.py", "if len(zones) > 1 else at", "if False else at", "test_plotting"),
 ]  # fmt: skip
