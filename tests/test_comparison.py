@@ -67,7 +67,9 @@ def test_numbers_that_are_no_classes_are_colours(rng):
     X, along = rng.normal(size=(30, 3)), rng.normal(size=30)
     compared = gc.compare({"PCA": PCA(2)}, X, along)
     assert compared.scores["PCA", 0].keys() == gc.compare({"PCA": PCA(2)}, X).scores["PCA", 0].keys()
-    np.testing.assert_array_equal(np.sort(compared.plot().flat[0].collections[0].get_array()), np.sort(along))
+    np.testing.assert_array_equal(
+        np.sort(compared.plot().flat[0].collections[0].get_array()), np.sort(along).astype(float)
+    )
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
@@ -99,6 +101,7 @@ def test_a_method_that_fails_costs_the_others_none(rng):
         ([], {}, TypeError, r"or list estimators of different names, got \[\]"),
         ({"a": gc.TSNE}, {}, TypeError, r"methods\['a'\] must be an estimator"),
         ({"a": gc.TSNE()}, {"seeds": 0}, ValueError, "seeds must be at least 1"),
+        ({"a": PCA(9)}, {"metric": "euclidian"}, ValueError, "metric must be .*got 'euclidian'"),
         ({"a": gc.TSNE()}, {"n_rows": 1}, ValueError, "n_rows must be at least 2"),
         (
             {"a": gc.TSNE(metric="precomputed")},

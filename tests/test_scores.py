@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn import metrics as sk
 from sklearn.cluster import KMeans
 from sklearn.manifold import trustworthiness
@@ -213,6 +214,18 @@ def test_few_points_and_small_classes_get_the_scores_there_are(rng):
     assert {"R(6)", "trustworthiness(3)", "5-NN accuracy", "NMI"} <= set(table.index)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("metric", ["chebyshev", "canberra", "jaccard"])
+def test_sparse_points_and_truth_values_of_any_metric(metric, rng):
+    X, Z = rng.normal(size=(30, 4)) * (rng.uniform(size=(30, 4)) < 0.8), rng.normal(size=(30, 2))
+    X[:, 0] = 1.0
+    D = cdist(X != 0, X != 0, metric) if metric == "jaccard" else cdist(X, X, metric)
+    wanted = metrics.evaluate(D, Z, metric="precomputed")
+    # Neighbours at the same distance differ in the scores of tears.
+    for points in (X, sp.csr_array(X)):
+        pd.testing.assert_series_equal(metrics.evaluate(points, Z, metric=metric)[:8], wanted[:8])
+
+
 D10 = distances(X10)
 
 
@@ -249,6 +262,8 @@ D10 = distances(X10)
             ValueError,
             "metric must be 'precomputed' or one of .*'euclidean'.*, got 'nan_euclidean'",
         ),
+        (lambda: metrics.evaluate(X10, X10, metric="seuclidean"), ValueError, "metric must be 'precomputed' or one of"),
+        (lambda: metrics.scorer("R(10)", metric="euclidian"), ValueError, "metric must be .*got 'euclidian'"),
         (lambda: metrics.evaluate(X10, X10, random_state=-1), ValueError, "random_state must be a seed"),
         (lambda: metrics.evaluate(X10, X10, n_jobs="2"), TypeError, "n_jobs must be an integer"),
         (lambda: metrics.evaluate(X10, {"a": X10, "b": X10[:5]}), ValueError, r"Z\['b'\] has 5 rows"),

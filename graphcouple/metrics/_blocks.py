@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import is_precomputed, near_origin
+from graphcouple.neighbors.by_metric import as_compared
 
 Distances = Callable[..., FloatArray]
 
@@ -27,6 +28,7 @@ def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
         D = _complete(points)
         return lambda rows, columns=None: _check_block(D[rows] if columns is None else D[np.ix_(rows, columns)])
     if metric != "euclidean" or sp.issparse(points):
+        points = as_compared(points, metric)
         _check_metric(points, metric)
         return lambda rows, columns=None: _check_block(
             _pairwise(points[rows], points if columns is None else points[columns], metric)

@@ -26,6 +26,9 @@ ALL_ROWS = 12_000
 SAMPLED_ROWS = 1280
 """Rows of a sample of more points, with standard errors of at most .003 (benchmarks/evaluation.py)."""
 
+# Metrics whose parameters come from all rows, not from a block.
+_WITH_PARAMETERS = ("mahalanobis", "seuclidean")
+
 # Neighbours of local scores, and folds of classifiers.
 _LOCAL, _FOLDS = 10, 5
 
@@ -192,6 +195,7 @@ class scorer:
         if self.score not in SCORES and self.score.partition("(")[0] not in BUILT_IN:
             known = ", ".join((*BUILT_IN, *SCORES.names()))
             raise ValueError(f"score must be one of {known}, with its size in parentheses if any, got {self.score!r}.")
+        _check_metric(self.metric)
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         """Return the score of the output of `transform` for `X`; only scores of classes use `y`."""
@@ -242,10 +246,7 @@ def score_each(
     n_jobs: int | None = None,
 ) -> dict[Any, dict[str, float]]:
     """Return the scores of each embedding by its name; `codes` are numbers of the classes that are known already."""
-    points, codes, sizes, n_rows = check_scoring(X, y if codes is None else codes, K, n_rows)
-    # Neighbors are searched by these metrics alone.
-    if isinstance(metric, str) and metric not in (*metric_names(), "precomputed"):
-        raise ValueError(f"metric must be 'precomputed' or one of {metric_names()}, got {metric!r}.")
+    points, codes, sizes, n_rows = check_scoring(X, y if codes is None else codes, K, n_rows, metric)
     if not maps:
         raise ValueError("Z must name at least one embedding.")
     maps = {name: as_map(Z, "Z" if name == "" else f"Z[{name!r}]", points.shape[0]) for name, Z in maps.items()}
@@ -291,8 +292,16 @@ def _read_only(values: Any) -> Any:
     return view
 
 
-def check_scoring(X: Any, y: Any, K: Any, n_rows: Any) -> tuple[Any, Any, dict[str, int], int | None]:
+def _check_metric(metric: Any) -> None:
+    # Neighbors are searched by these metrics alone.
+    known = [name for name in metric_names() if name not in _WITH_PARAMETERS]
+    if not isinstance(metric, str) or metric not in (*known, "precomputed"):
+        raise ValueError(f"metric must be 'precomputed' or one of {known}, got {metric!r}.")
+
+
+def check_scoring(X: Any, y: Any, K: Any, n_rows: Any, metric: Any) -> tuple[Any, Any, dict[str, int], int | None]:
     """Return the points, the numbers of their classes, sizes of neighborhoods by name, and how many rows to use."""
+    _check_metric(metric)
     points = as_points(X, at_least=4)
     n = points.shape[0]
     classes = None if y is None else check_classes(y, n)

@@ -136,8 +136,8 @@ def neighborhood_curves(
     X : array or sparse matrix of shape (n, p)
     Z : array of shape (n, q)
     metric : str, default="euclidean"
-        The distance of `X`: any of `sklearn.metrics.pairwise_distances`, or "precomputed" for a square array of
-        distances. Embeddings have Euclidean distances.
+        The distance of `X`: any of `sklearn.metrics.pairwise_distances` that needs no parameters, or "precomputed" for
+        a square array of distances. Embeddings have Euclidean distances.
     n_rows : int, optional
         Compare only the neighborhoods of this many random points, among all points. The default is all points, which
         is exact.

@@ -105,19 +105,8 @@ class ByMetric(Searched):
         return self._as_searched(self.X)
 
     def _as_searched(self, X: Any) -> Any:
-        """Return points in the form that scikit-learn takes for this metric: dense, or truth values."""
-        if sp.issparse(X) and self.metric not in _OF_SPARSE:
-            if X.shape[0] * X.shape[1] > DENSE_ENTRIES:
-                remedy = "search='approximate'" if self.approximate else "metric='precomputed' distances"
-                raise ValueError(
-                    f"metric={self.metric!r} compares all pairs only of dense points, and X is sparse and too large to "
-                    f"be made dense; use n_neighbors and {remedy}."
-                )
-            X = X.toarray()
-        if sp.issparse(X) and X.nnz < np.iinfo(np.int32).max:
-            # scikit-learn's loops do not accept 64-bit indices.
-            X = sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
-        return X.astype(bool) if self.metric in _OF_TRUTH else X
+        remedy = "search='approximate'" if self.approximate else "metric='precomputed' distances"
+        return as_compared(X, self.metric, f"use n_neighbors and {remedy}")
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
         """Return all pairs with a known distance; see `Distances`."""
@@ -250,6 +239,21 @@ class ByMetric(Searched):
                 f"metric={self.metric!r} is not available for single pairs, such as edges of an edge prior or random "
                 "pairs; pass metric='precomputed' distances."
             ) from error
+
+
+def as_compared(X: Any, metric: Any, remedy: str = "pass metric='precomputed' distances") -> Any:
+    """Return points in the form that scikit-learn takes for a metric: dense, or truth values."""
+    if sp.issparse(X) and metric not in _OF_SPARSE:
+        if X.shape[0] * X.shape[1] > DENSE_ENTRIES:
+            raise ValueError(
+                f"metric={metric!r} compares all pairs only of dense points, and X is sparse and too large to be made "
+                f"dense; {remedy}."
+            )
+        X = X.toarray()
+    if sp.issparse(X) and X.nnz < np.iinfo(np.int32).max:
+        # scikit-learn's loops do not accept 64-bit indices.
+        X = sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    return X.astype(bool) if metric in _OF_TRUTH else X
 
 
 def _check_own(metric: Any, rows: Any, params: dict[str, Any]) -> None:

@@ -157,7 +157,7 @@ def compare(
     check_integer("seeds", seeds, 1)
     # Refuse data that cannot be scored before any fit.
     classes = None if y is None or are_measured(y) else y
-    _, codes, *_ = check_scoring(X, classes, None, n_rows)
+    _, codes, *_ = check_scoring(X, classes, None, n_rows, metric)
     maps: dict[Any, FloatArray] = {}
     seconds: dict[Any, float] = {}
     failures: dict[Any, Exception] = {}

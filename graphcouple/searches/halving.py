@@ -115,7 +115,7 @@ def search(
     False
     """
     points = as_points(X, at_least=20)
-    check_scoring(points, y, None, "auto")
+    check_scoring(points, y, None, "auto", metric)
     _check(objectives, n_seeds, metric, store, random_state)
     seconds, trials = _budget(budget)
     rng = check_random_state(random_state)

@@ -341,4 +341,6 @@ FAULTS = [
           "test_sentences"),
     Fault("grids: a part has all of the room", "plotting/_style.py", "width + beyond / across", "width + beyond", "test_plotting"),
     Fault("labels: offsets of zones are left out", "_support/validation.py", "if len(zones) > 1 else at", "if False else at", "test_plotting"),
+    Fault("scores: sparse points of any metric", "metrics/_blocks.py", "points = as_compared(points, metric)", "", "test_scores"),
+    Fault("scorer: any metric", "metrics/_evaluate.py", "        _check_metric(self.metric)\n", "", "test_scores"),
 ]  # fmt: skip
