@@ -1,5 +1,7 @@
 """Methods side by side, and scores for model selection."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -63,13 +65,13 @@ def test_a_method_that_writes_to_its_input_changes_neither_the_data_nor_the_othe
     np.testing.assert_array_equal(X, before)
 
 
-def test_numbers_that_are_no_classes_are_colours(rng):
-    X, along = rng.normal(size=(30, 3)), rng.normal(size=30)
+@pytest.mark.parametrize("kind", [float, object, Fraction])
+def test_numbers_that_are_no_classes_are_colours(kind, rng):
+    X, numbers = rng.normal(size=(30, 3)), rng.normal(size=30)
+    along = [Fraction(value) for value in numbers] if kind is Fraction else numbers.astype(kind)
     compared = gc.compare({"PCA": PCA(2)}, X, along)
     assert compared.scores["PCA", 0].keys() == gc.compare({"PCA": PCA(2)}, X).scores["PCA", 0].keys()
-    np.testing.assert_array_equal(
-        np.sort(compared.plot().flat[0].collections[0].get_array()), np.sort(along).astype(float)
-    )
+    np.testing.assert_array_equal(np.sort(compared.plot().flat[0].collections[0].get_array()), np.sort(numbers))
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
@@ -102,6 +104,7 @@ def test_a_method_that_fails_costs_the_others_none(rng):
         ({"a": gc.TSNE}, {}, TypeError, r"methods\['a'\] must be an estimator"),
         ({"a": gc.TSNE()}, {"seeds": 0}, ValueError, "seeds must be at least 1"),
         ({"a": PCA(9)}, {"metric": "euclidian"}, ValueError, "metric must be .*got 'euclidian'"),
+        ({"a": PCA(9)}, {"y": np.arange(39) / 7}, ValueError, "y has 39 entries"),
         ({"a": gc.TSNE()}, {"n_rows": 1}, ValueError, "n_rows must be at least 2"),
         (
             {"a": gc.TSNE(metric="precomputed")},

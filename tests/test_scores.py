@@ -27,7 +27,8 @@ def test_knn_accuracy_and_clusters_are_those_of_scikit_learn():
     Z = X[:, 1:3]
     expected = cross_val_score(KNeighborsClassifier(7), Z, y, cv=4).mean()
     assert metrics.knn_accuracy(Z, y, 7, n_folds=4) == pytest.approx(expected, abs=1e-12)
-    assert metrics.knn_accuracy(Z, list(y == 1)) == metrics.knn_accuracy(Z, (y == 1).astype(int))
+    for named in (y == 1, 2**70 + (y == 1).astype(object)):
+        assert metrics.knn_accuracy(Z, list(named)) == metrics.knn_accuracy(Z, (y == 1).astype(int))
     found = KMeans(3, n_init=10, random_state=0).fit_predict(Z)
     scores = metrics.cluster_scores(Z, np.array(["a", "b", "c"])[y])
     assert scores.nmi == pytest.approx(sk.normalized_mutual_info_score(y, found), abs=1e-12)
@@ -250,7 +251,7 @@ D10 = distances(X10)
         (lambda: metrics.knn_accuracy(X10, ["a", None] * 5), ValueError, "missing labels"),
         (lambda: metrics.knn_accuracy(X10, ["a", 1] * 5), TypeError, "numbers or names, got int, str;"),
         (lambda: metrics.knn_accuracy(X10, [Decimal(1)] * 10), TypeError, "numbers or names, got Decimal;"),
-        (lambda: metrics.knn_accuracy(X10, [Fraction(1, 3)] * 10), ValueError, r"a single class, Fraction\(1, 3\)"),
+        (lambda: metrics.knn_accuracy(X10, [Fraction(1, 3)] * 10), ValueError, "must hold classes"),
         *(
             (lambda y=y: metrics.knn_accuracy(X10, y), TypeError, "numbers or names, .*convert them to str")
             for kind in ("M8[ns]", "M8[D]", "m8[ns]")

@@ -184,10 +184,9 @@ def check_labels(y: Any, n: int, name: str = "y", dates: bool = False) -> NDArra
     return labels
 
 
-def are_measured(y: Any) -> bool:
-    """Return whether labels are numbers, none missing and one of them with a fraction, which are no classes."""
-    values = np.asarray(y)
-    return values.dtype.kind == "f" and bool(np.isfinite(values).all() and (values != np.floor(values)).any())
+def are_measured(labels: NDArray[Any]) -> bool:
+    """Return whether labels, as of `check_labels`, are numbers of which one has a fraction, which are no classes."""
+    return labels.dtype.kind == "f" and bool((labels != np.floor(labels)).any())
 
 
 def _missing(name: str) -> ValueError:
@@ -204,7 +203,10 @@ def _plain_labels(labels: list[Any], name: str, dates: bool) -> NDArray[Any]:
     if all(isinstance(value, str) for value in labels):
         return np.array(labels, dtype=np.str_)
     if all(isinstance(value, (Real, np.bool_)) for value in labels):
-        return np.array(labels)
+        numbers = np.array(labels)
+        # Integers of over 64 bits would not differ as floats.
+        exact = numbers.dtype.kind != "O" or all(isinstance(value, Integral) for value in labels)
+        return numbers if exact else numbers.astype(np.float64)
     if dates and all(isinstance(value, (date, np.datetime64)) for value in labels):
         return _plain_dates(labels, name)
     kinds = ", ".join(sorted({type(value).__name__ for value in labels}))

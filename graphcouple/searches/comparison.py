@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from graphcouple._support.validation import are_measured, check_integer, own_copy, warn
+from graphcouple._support.validation import are_measured, check_integer, check_labels, own_copy, warn
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics import seed_stability
 from graphcouple.metrics._evaluate import as_table, check_scoring, score_each
-from graphcouple.neighbors import is_precomputed
+from graphcouple.neighbors import as_points, is_precomputed
 
 # What a summary shows, in hundredths.
 _SHOWN = ("R(", "triplet correlation", "-NN accuracy")
@@ -156,7 +156,8 @@ def compare(
             raise ValueError(f"methods[{name!r}] takes {taken}, but the scores have metric={metric!r}.")
     check_integer("seeds", seeds, 1)
     # Refuse data that cannot be scored before any fit.
-    classes = None if y is None or are_measured(y) else y
+    n = as_points(X, at_least=4).shape[0]
+    classes = None if y is None or are_measured(check_labels(y, n)) else y
     _, codes, *_ = check_scoring(X, classes, None, n_rows, metric)
     maps: dict[Any, FloatArray] = {}
     seconds: dict[Any, float] = {}

@@ -194,7 +194,7 @@ FAULTS = [
     Fault("scorer: y is always looked at", "metrics/_evaluate.py", "score_each(X, Z, None, metric=self.metric)", "score_each(X, Z, y, metric=self.metric)",
           "test_comparison"),
     Fault("scverse: genes without a loading make NaN", "scverse.py", "components = np.nan_to_num(", "components = np.asarray(", "test_scverse"),
-    Fault("compare: measured numbers taken for classes", "searches/comparison.py", "None if y is None or are_measured(y) else y", "y", "test_comparison"),
+    Fault("compare: measured numbers taken for classes", "searches/comparison.py", "None if y is None or are_measured(check_labels(y, n)) else y", "y", "test_comparison"),
     Fault("frames: a column without a name", "estimators/embedding.py", "lambda values: is_bad(values).any()", "lambda values: False", "test_crafted"),
     Fault("docs: parameters only where docstrings are indented", "estimators/_parameters.py", "inspect.cleandoc(template).replace(\"{parameters}\",",
           "template.replace(\"    {parameters}\",", "test_sentences"),
@@ -341,6 +341,8 @@ FAULTS = [
           "test_sentences"),
     Fault("grids: a part has all of the room", "plotting/_style.py", "width + beyond / across", "width + beyond", "test_plotting"),
     Fault("labels: offsets of zones are left out", "_support/validation.py", "if len(zones) > 1 else at", "if False else at", "test_plotting"),
+    Fault("labels: fractions are classes", "_support/validation.py", "exact = numbers.dtype.kind", "exact = True or numbers.dtype.kind", "test_scores"),
+    Fault("labels: large integers are rounded", "_support/validation.py", "or all(isinstance(value, Integral) for value in labels)", "", "test_scores"),
     Fault("scores: sparse points of any metric", "metrics/_blocks.py", "points = as_compared(points, metric)", "", "test_scores"),
     Fault("scorer: any metric", "metrics/_evaluate.py", "        _check_metric(self.metric)\n", "", "test_scores"),
 ]  # fmt: skip
