@@ -94,6 +94,14 @@ def test_lists_trained_on_a_sample_are_as_many_as_all_rows_need():
 def test_all_rows_of_any_chunks_have_the_same_neighbors(dtype, monkeypatch):
     monkeypatch.setattr("graphcouple.neighbors.inverted_file._POINTS_A_LIST", 64)
     X = (rows_of(2500) + 1e3).astype(dtype)
+    # Parts of projected points differ in their candidates.
+    monkeypatch.setattr("graphcouple.distributed.neighbors._ENTRIES_A_PART", 2**15)
+    projected = np.random.default_rng(1).normal(size=(800, 120)) * np.linspace(1, 0.01, 120) ** 2
+    one, other = (
+        gc.distributed.nearest_neighbors(da.from_array(projected, chunks=(chunks, -1)), 15)[0].compute()
+        for chunks in (800, 400)
+    )
+    np.testing.assert_array_equal(one, other)
     found = [
         dask.compute(*gc.distributed.nearest_neighbors(da.from_array(X, chunks=(chunks, -1)), 12, n_parts=n_parts))
         for chunks, n_parts in ((2500, 1), (700, None), ((1, 1900, 599), 5))

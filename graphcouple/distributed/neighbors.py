@@ -20,6 +20,9 @@ from graphcouple.neighbors.points import shift_of, shifted
 # The sample trains up to 4,096 lists.
 _SAMPLED = 2**18
 
+# As many as in a chunk of dask's default size, in double precision.
+_ENTRIES_A_PART = 2**24
+
 
 class _Sent(NamedTuple):
     """Rows of a chunk that search a part, some of which the part holds."""
@@ -50,15 +53,15 @@ def nearest_neighbors(
     n_neighbors : int
         Neighbours of each row, without the row itself.
     n_parts : int, optional
-        The number of parts of the points; by default the number of chunks. A worker holds the points
-        of one part, and the rows that search among them.
+        The number of parts of the points; by default one for 2²⁴ entries. A worker holds the points of one part, and
+        the rows that search among them. Each part keeps its own candidates, so more parts may find more neighbours.
     random_state : int, default=0
         The seed of the sample on which lists are trained.
 
     Returns
     -------
     indices : dask array of shape (n_rows, n_neighbors), int64
-        Ascending in each row; the same for any chunks and parts.
+        Ascending in each row; the same for any chunks.
     distances : dask array of shape (n_rows, n_neighbors)
         In the precision of `X`. Estimators take both as ``neighbors=(indices, distances)``.
 
@@ -82,7 +85,7 @@ def nearest_neighbors(
     n, sizes = rows.shape[0], rows.chunks[0]
     if check_integer("n_neighbors", n_neighbors, 1) >= n:
         raise ValueError(f"n_neighbors={n_neighbors} must be below the number of rows, {n}.")
-    n_parts = len(sizes) if n_parts is None else check_integer("n_parts", n_parts, 1)
+    n_parts = -(-rows.size // _ENTRIES_A_PART) if n_parts is None else check_integer("n_parts", n_parts, 1)
     import dask
     import dask.array as da
 
