@@ -1,7 +1,7 @@
 """Nearest neighbours among several parts of the points: each part returns its nearest, and these are merged.
 
 Pairs are ordered by their distance, and by their index where distances tie. So merging is associative and commutative,
-to the last bit.
+to the last bit. Among points of a part that tie for the last place, the search keeps any.
 """
 
 from __future__ import annotations
