@@ -3,7 +3,8 @@
 Each row has a key, −log(u) / ℓ, with u uniform, drawn from the seed and the row's number alone, and ℓ the row's
 importance. The n smallest keys are the sample, so it is the same for any chunks. Given the next smallest key τ, a row
 is in the sample with probability 1 − exp(−τ ℓ); its weight is the inverse of this probability, divided by the mean
-weight. Places do not depend on the other rows, so their bits are also the same for any chunks.
+weight. Places do not depend on the other rows, so their bits are also the same for any chunks, unless a network places
+the rows.
 """
 
 from __future__ import annotations
