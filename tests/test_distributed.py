@@ -3,12 +3,15 @@
 import os
 import signal
 import warnings
+from decimal import Decimal
 
 import dask
 import dask.array as da
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from dask.distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -71,6 +74,26 @@ def test_other_types_are_read_as_numbers(dtype):
 def test_parquet_files_are_read(tmp_path):
     pl.DataFrame({str(c): ROWS[:, c] for c in range(ROWS.shape[1])}).write_parquet(tmp_path / "rows.parquet")
     np.testing.assert_array_equal(as_chunks(tmp_path / "rows.parquet").compute(), ROWS)
+    missing = pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64"), "b": [Decimal("0.5"), None, Decimal(2)]})
+    missing.to_parquet(tmp_path / "missing.parquet")
+    np.testing.assert_array_equal(
+        as_chunks(tmp_path / "missing.parquet").compute(), [[1, 0.5], [np.nan, np.nan], [3, 2]]
+    )
+
+
+@pytest.mark.parametrize("values", [["x", "y"], pd.to_datetime(["2020-01-01", "2020-01-02"]), [None, b"x"]])
+def test_columns_of_other_values_are_named(values, tmp_path):
+    pd.DataFrame({"a": [1.0, 2.0], "b": values}).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(
+        TypeError, match=r"X must hold real numbers, and its column 'b' has dtype .*; encode or drop it"
+    ):
+        as_chunks(tmp_path / "rows.parquet")
+
+
+def test_sparse_rows_are_refused():
+    for X in (sp.csr_array(ROWS), da.from_array(ROWS, chunks=(300, -1)).map_blocks(sp.csr_matrix)):
+        with pytest.raises(TypeError, match="X must be dense, and is sparse; reduce it first"):
+            as_chunks(X)
 
 
 def test_the_sample_of_many_rows_does_not_depend_on_chunks():
@@ -186,8 +209,8 @@ def test_what_is_unusable_is_named():
         fit_landmarks(chunks[chunks[:, 0] > 0], TSNE, n=200)
     with pytest.raises(ValueError, match="X must have shape"):
         fit_landmarks(ROWS[:, 0], TSNE)
-    with pytest.raises(ValueError, match=r"a Zarr array \(\.zarr\), or a Parquet file or folder, got 'rows\.npy'"):
-        fit_landmarks("rows.npy", TSNE)
+    with pytest.raises(ValueError, match=r"a Zarr array \(\.zarr\), or a Parquet file or folder, got 'rows\.CSV\.gz'"):
+        fit_landmarks("rows.CSV.gz", TSNE)
     with pytest.raises(TypeError, match="must have transform"):
         fit_landmarks(ROWS, object())
 

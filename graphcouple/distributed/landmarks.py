@@ -17,25 +17,31 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from graphcouple._support.validation import check_integer, check_unmasked, require, warn
 from graphcouple.neighbors import product_of_rows
 
+# Without this check, the reader of Parquet would fail on them without a remedy.
+_OTHER_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".gz", ".mtx", ".mat", ".h5", ".h5ad")
+
 
 def as_chunks(X: Any) -> Any:
     """Return rows as a dask array of known chunks, none of which cuts a row."""
     da = require("dask.array", "graphcouple.distributed needs dask", "dask")
     if isinstance(X, (str, os.PathLike)):
-        if Path(X).suffix in (".npy", ".npz", ".csv", ".tsv"):
+        if Path(X).suffix.lower() in _OTHER_FILES:
             raise ValueError(f"X must be a Zarr array (.zarr), or a Parquet file or folder, got {os.fspath(X)!r}.")
         if Path(X).suffix == ".zarr":
             X = da.from_zarr(os.fspath(X))
         else:
             require("pyarrow", "reading Parquet by dask needs pyarrow", "dask")
             dd = require("dask.dataframe", "reading Parquet by dask needs dask[dataframe]", "dask")
-            X = dd.read_parquet(os.fspath(X)).to_dask_array(lengths=True)
+            X = _numbers_of(dd.read_parquet(os.fspath(X))).to_dask_array(lengths=True)
+    elif sp.issparse(getattr(X, "_meta", X)):
+        raise TypeError("X must be dense, and is sparse; reduce it first, for example by TruncatedSVD.")
     elif not isinstance(X, da.Array):
         check_unmasked(X, "X")
         X = np.asarray(X)
@@ -57,6 +63,17 @@ def as_chunks(X: Any) -> Any:
         X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
     # Filters may leave empty chunks, without rows to sample.
     return X.rechunk({0: tuple(size for size in X.chunks[0] if size) or (0,), 1: -1})
+
+
+def _numbers_of(frame: Any) -> Any:
+    """Return a table whose missing numbers are NaN; raise if a column holds other values."""
+    from pandas.api.types import is_numeric_dtype
+
+    for name, dtype in frame.dtypes.items():
+        if not is_numeric_dtype(dtype):
+            raise TypeError(f"X must hold real numbers, and its column {name!r} has dtype {dtype}; encode or drop it.")
+    missing = [name for name, dtype in frame.dtypes.items() if not isinstance(dtype, np.dtype)]
+    return frame.astype(dict.fromkeys(missing, np.float64))
 
 
 # Rows that share a seed, so that samples do not depend on chunks; a generator costs as much as many random numbers.

@@ -302,6 +302,7 @@ FAULTS = [
     Fault("aligned: no weight", "estimators/aligned.py", "+ self.weight * tie\n", "+ tie\n", "test_aligned"),
     Fault("aligned: the wrong rows", "estimators/aligned.py", "offsets[k + 1] + j", "offsets[k + 1] + i", "test_aligned"),
     Fault("landmarks of chunks: masks are dropped", "distributed/landmarks.py", "if isinstance(X._meta, np.ma.MaskedArray):", "if False:", "test_distributed"),
+    Fault("landmarks of chunks: columns of text", "distributed/landmarks.py", "if not is_numeric_dtype(dtype):", "if False:", "test_distributed"),
     Fault("files: the first of two columns of a name", "datasets/_columns.py", "if (count := first.count(name)) > 1:", "if False:", "test_tables"),
     Fault("files: lines are counted without the empty ones", "datasets/_files.py", "line = next(islice(_rows(path, header), row, None))[0]", "line = row + 1 + int(header)", "test_tables"),
     Fault("files: spaces make classes", "datasets/_files.py", "row[at].strip() if at", "row[at] if at", "test_tables"),
