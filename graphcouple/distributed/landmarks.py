@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from graphcouple._support.validation import check_integer, check_unmasked, require, warn
+from graphcouple._support.validation import check_integer, check_unmasked, is_word, require, warn
 from graphcouple.neighbors import product_of_rows
 
 # Without this check, the reader of Parquet would fail on them without a remedy.
@@ -259,21 +259,19 @@ def fit_landmarks(
 def sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return n rows, ascending, and their weights, None if all rows are equally important."""
     n_rows = X.shape[0]
-    if n >= n_rows:
-        return np.arange(n_rows), None
     of_rows, numbers = None, None
-    if isinstance(importance, str):
-        if importance != "leverage":
-            raise ValueError(f"importance must be 'leverage', an array or None, got {importance!r}.")
+    if is_word("importance", importance, "leverage", "an array or None") and n < n_rows:
         some, _ = sampled(X, min(_TRAINING_ROWS, n_rows), None, seed)
         of_rows = _leverage_of(X[some].compute())
-    elif importance is not None:
+    elif importance is not None and not isinstance(importance, str):
         import dask.array as da
 
         numbers = da.asarray(importance)
         if numbers.shape != (n_rows,):
             raise ValueError(f"importance must have shape ({n_rows},), one number for each row, got {numbers.shape}.")
         numbers = numbers.rechunk((X.chunks[0],))
+    if n >= n_rows:
+        return np.arange(n_rows), None
     smallest = _smallest_keys(X if of_rows is not None else None, numbers, X.chunks[0], of_rows, n + 1, seed)
     order = np.argsort(smallest.rows[:n])
     rows = smallest.rows[:n][order]
