@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from dask.distributed import Client, LocalCluster
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
@@ -171,6 +172,16 @@ def test_landmarks_keep_their_places_whatever_places_the_others(method, tmp_path
     assert not np.allclose(placed[fit.landmarks], fit.estimator.embedding_, atol=1e-3)
     whole = gc.distributed.LandmarkFit(fit.estimator, da.from_array(ROWS, chunks=(900, -1)), fit.landmarks, None)
     np.testing.assert_allclose(whole.embedding.compute(), Z, rtol=1e-9)
+
+
+def test_other_methods_place_rows_or_are_refused():
+    chunks = da.from_array(ROWS, chunks=(250, -1))
+    fit = fit_landmarks(chunks, PCA(2), n=200)
+    np.testing.assert_allclose(fit.embedding.compute(), PCA(2).fit(ROWS[fit.landmarks]).transform(ROWS), atol=1e-9)
+    with pytest.raises(TypeError, match="coverage needs an estimator with isolation, as TSNE; PCA has none"):
+        fit.coverage()
+    with pytest.raises(ValueError, match="PaCMAP has no law that places new points"):
+        fit_landmarks(chunks, gc.PaCMAP(random_state=0), n=200)
 
 
 def test_a_structure_that_was_missed_is_told(tmp_path):

@@ -139,11 +139,14 @@ class LandmarkFit:
     def embedding(self) -> Any:
         """The places of all rows, a lazy dask array of shape (n_rows, n_components).
 
-        ``embedding.to_zarr(path)`` writes them chunk by chunk. Landmarks keep their places from the fit.
+        ``embedding.to_zarr(path)`` writes them chunk by chunk. Landmarks keep their places from the fit, the
+        estimator's `embedding_`, if it has one.
         """
         import dask
 
-        fitted = self.estimator.embedding_
+        fitted = getattr(self.estimator, "embedding_", None)
+        if fitted is None:
+            fitted = np.asarray(self.estimator.transform(self.X[self.landmarks[:2]].compute()))
         chunks = (self.X.chunks[0], (fitted.shape[1],))
         like = np.empty((0, 0), dtype=fitted.dtype)
         landmarks = dask.delayed(self.landmarks, traverse=False)
@@ -163,6 +166,11 @@ class LandmarkFit:
             Of dtype `COVERAGE`. A row is isolated if it lies three times as far from its nearest landmarks as these lie
             from their own nearest landmarks; see the estimator's method `isolation`.
 
+        Raises
+        ------
+        TypeError
+            When the estimator has no `isolation`.
+
         Warns
         -----
         UserWarning
@@ -171,6 +179,10 @@ class LandmarkFit:
         import dask
 
         check_integer("n_looked_at", n_looked_at, 1)
+        if not hasattr(self.estimator, "isolation"):
+            raise TypeError(
+                f"coverage needs an estimator with isolation, as TSNE; {type(self.estimator).__name__} has none."
+            )
         sizes = np.array(self.X.chunks[0])
         looked = [np.unique(np.linspace(0, size - 1, n_looked_at).astype(int)) for size in sizes]
         firsts = np.cumsum(sizes) - sizes
@@ -252,7 +264,10 @@ def fit_landmarks(
         raise TypeError(f"estimator must have transform, to place the other rows; {type(estimator).__name__} has none.")
     landmarks, weights = sampled(rows, n, importance, seed)
     options = {} if weights is None else {"sample_weight": weights}
-    fitted = clone(estimator).fit(np.ascontiguousarray(rows[landmarks].compute()), **options)
+    points = np.ascontiguousarray(rows[landmarks].compute())
+    fitted = clone(estimator).fit(points, **options)
+    # Some methods cannot place rows; a regressor is trained once, before it is sent to workers.
+    fitted.transform(points[:2])
     return LandmarkFit(fitted, rows, landmarks, weights)
 
 
@@ -345,8 +360,9 @@ def _placed(rows: Any, model: Any, landmarks: NDArray[Any], block_info: Any) -> 
     """Return the places of the rows of one chunk; landmarks keep their places, which `transform` may change."""
     Z = np.array(_by_model(rows, model, "transform", block_info))
     first, last = block_info[0]["array-location"][0]
-    here = slice(*np.searchsorted(landmarks, (first, last)))
-    Z[landmarks[here] - first] = model.embedding_[here]
+    if hasattr(model, "embedding_"):
+        here = slice(*np.searchsorted(landmarks, (first, last)))
+        Z[landmarks[here] - first] = model.embedding_[here]
     return Z
 
 

@@ -29,6 +29,7 @@ FAULTS = [
     Fault("landmarks of chunks: nothing is isolated", "distributed/landmarks.py", "np.mean(values > _FAR)", "0.0", "test_distributed"),
     Fault("landmarks of chunks: placed like the others", "distributed/landmarks.py", "Z[landmarks[here] - first] = model.embedding_[here]",
           "pass", "test_distributed"),
+    Fault("landmarks of chunks: rows placed by any method", "distributed/landmarks.py", "    fitted.transform(points[:2])\n", "", "test_distributed"),
     Fault("frames: rows of a float index", "estimators/embedding.py", 'X.head(1) if hasattr(X, "head") else X[:1]', "X[:1]", "test_robustness"),
     Fault("frames: other rows than landmarks lose names", "estimators/base.py", "self._placed(X[rows], law)[0]", "self.transform(X[rows])",
           "test_after_fit"),
