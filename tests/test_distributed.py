@@ -206,12 +206,17 @@ def test_what_is_unusable_is_named():
     bad[700, 1] = np.nan
     chunks = da.from_array(bad, chunks=(250, -1))
     fit = fit_landmarks(ROWS, TSNE, n=200)
-    with pytest.raises(ValueError, match="rows from 500 to 749: X holds NaN"):
-        gc.distributed.LandmarkFit(fit.estimator, chunks, fit.landmarks, None).embedding.compute()
-    with pytest.raises(ValueError, match="X must be finite, and is not in the rows from 500 to 749"):
-        fit_landmarks(chunks, TSNE, n=200, importance="leverage")
-    with pytest.raises(ValueError, match="importance must be finite and above 0"):
-        fit_landmarks(ROWS, TSNE, n=200, importance=np.zeros(900))
+    fit = gc.distributed.LandmarkFit(fit.estimator, chunks, fit.landmarks, None)
+    for placed in (fit.embedding.compute, fit.coverage):
+        with pytest.raises(ValueError, match="rows from 500 to 749: X holds NaN"):
+            placed()
+    for n, importance in ((900, None), (200, "leverage")):
+        with pytest.raises(ValueError, match="X must be finite, and is not in row 700;"):
+            fit_landmarks(chunks, TSNE, n=n, importance=importance)
+    with pytest.raises(ValueError, match="importance must be finite and above 0, and is not in row 260;"):
+        fit_landmarks(
+            da.from_array(ROWS, chunks=(250, -1)), TSNE, n=200, importance=np.where(np.arange(900) == 260, 0.0, 1.0)
+        )
     for n in (200, 900):
         with pytest.raises(ValueError, match=r"importance must have shape \(900,\)"):
             fit_landmarks(ROWS, TSNE, n=n, importance=np.ones(3))

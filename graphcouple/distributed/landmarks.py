@@ -187,8 +187,8 @@ class LandmarkFit:
         looked = [np.unique(np.linspace(0, size - 1, n_looked_at).astype(int)) for size in sizes]
         firsts = np.cumsum(sizes) - sizes
         parts = [
-            dask.delayed(_by_model)(part[rows], self._model, "isolation")
-            for part, rows in zip(self.X.blocks, looked, strict=True)
+            dask.delayed(_by_model)(part[rows], self._model, "isolation", first, first + size)
+            for part, rows, first, size in zip(self.X.blocks, looked, firsts, sizes, strict=True)
         ]
         table = np.empty(sizes.size, dtype=COVERAGE)
         for k, values in enumerate(dask.compute(*parts)):
@@ -234,7 +234,7 @@ def fit_landmarks(
     ImportError
         Without dask, which the extra ``dask`` installs.
     TypeError, ValueError
-        When an argument is unusable, or rows are; the message names the first row of their chunk.
+        When an argument is unusable, or rows are; the message names the first of a chunk, or the chunk's rows.
 
     References
     ----------
@@ -265,7 +265,11 @@ def fit_landmarks(
     landmarks, weights = sampled(rows, n, importance, seed)
     options = {} if weights is None else {"sample_weight": weights}
     points = np.ascontiguousarray(rows[landmarks].compute())
-    fitted = clone(estimator).fit(points, **options)
+    try:
+        fitted = clone(estimator).fit(points, **options)
+    except ValueError:
+        check_finite(points, landmarks)
+        raise
     # Some methods cannot place rows; a regressor is trained once, before it is sent to workers.
     fitted.transform(points[:2])
     return LandmarkFit(fitted, rows, landmarks, weights)
@@ -314,6 +318,13 @@ def _smallest_keys(
     return smallest
 
 
+def check_finite(rows: NDArray[Any], numbers: NDArray[Any]) -> None:
+    """Raise with the number of the first row that is not finite."""
+    bad = ~np.isfinite(rows).all(axis=1)
+    if bad.any():
+        raise ValueError(f"X must be finite, and is not in row {numbers[bad][0]}; drop or fix the rows that are not.")
+
+
 def _keys_of(
     values: Any, of_rows: Callable[[Any], NDArray[Any]] | None, first: int, size: int, n: int, seed: int
 ) -> _Sample:
@@ -322,12 +333,16 @@ def _keys_of(
     drawn = np.concatenate([np.random.default_rng([seed, block]).random(_SEEDED) for block in blocks])
     drawn = drawn[first - blocks[0] * _SEEDED :][:size]
     if of_rows is not None:
+        check_finite(np.asarray(values), first + np.arange(size))
         importance = of_rows(np.asarray(values))
     else:
         importance = np.ones(size) if values is None else np.asarray(values, dtype=np.float64)
-    if not (np.isfinite(importance) & (importance > 0)).all():
-        what = "importance must be finite and above 0" if of_rows is None else "X must be finite"
-        raise ValueError(f"{what}, and is not in the rows from {first} to {first + size - 1}; drop or fix these rows.")
+    fine = np.isfinite(importance) & (importance > 0)
+    if not fine.all():
+        raise ValueError(
+            f"importance must be finite and above 0, and is not in row {first + np.argmin(fine)}; drop or fix the rows "
+            "that are not."
+        )
     keys = -np.log1p(-drawn) / importance
     return _merged([_Sample(keys, first + np.arange(size), importance)], n)
 
@@ -358,20 +373,17 @@ def _leverage(mean: NDArray[Any], whiten: NDArray[Any], rows: NDArray[Any]) -> N
 
 def _placed(rows: Any, model: Any, landmarks: NDArray[Any], block_info: Any) -> NDArray[Any]:
     """Return the places of the rows of one chunk; landmarks keep their places, which `transform` may change."""
-    Z = np.array(_by_model(rows, model, "transform", block_info))
     first, last = block_info[0]["array-location"][0]
+    Z = np.array(_by_model(rows, model, "transform", first, last))
     if hasattr(model, "embedding_"):
         here = slice(*np.searchsorted(landmarks, (first, last)))
         Z[landmarks[here] - first] = model.embedding_[here]
     return Z
 
 
-def _by_model(rows: Any, model: Any, method: str, block_info: Any = None) -> Any:
-    """Return the result of a method of a fitted model for some rows."""
+def _by_model(rows: Any, model: Any, method: str, first: int, last: int) -> Any:
+    """Return the result of a method of a fitted model for some rows of a chunk, which ends before row `last`."""
     try:
         return getattr(model, method)(np.asarray(rows))
     except ValueError as error:
-        if not block_info:
-            raise
-        first, last = block_info[0]["array-location"][0]
         raise ValueError(f"in the rows from {first} to {last - 1}: {error}") from error

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_integer
-from graphcouple.distributed.landmarks import as_chunks, sampled
+from graphcouple.distributed.landmarks import as_chunks, check_finite, sampled
 from graphcouple.neighbors.inverted_file import InvertedFile
 from graphcouple.neighbors.merging import Nearest, merge, partial
 from graphcouple.neighbors.points import shift_of, shifted
@@ -70,7 +70,7 @@ def nearest_neighbors(
     ImportError
         Without dask, which the extra ``dask`` installs.
     TypeError, ValueError
-        When an argument is unusable, or rows are; the message names the first row of their chunk.
+        When an argument is unusable, or rows are; the message names the first of a chunk.
 
     Examples
     --------
@@ -114,8 +114,9 @@ def _trained(X: Any, n_neighbors: int, n_parts: int, seed: int) -> _Lists:
     from scipy.cluster.hierarchy import leaves_list, linkage
 
     n = X.shape[0]
-    points = X[sampled(X, min(n, max(_SAMPLED, 4 * n_neighbors)), None, seed)[0]].compute()
-    _check(points, "the sample")
+    sample, _ = sampled(X, min(n, max(_SAMPLED, 4 * n_neighbors)), None, seed)
+    points = X[sample].compute()
+    check_finite(points, sample)
     shift = shift_of(points)
     index = InvertedFile(shifted(points, shift), n_neighbors, n_rows=n)
     n_lists = len(index.means)
@@ -130,15 +131,10 @@ def _trained(X: Any, n_neighbors: int, n_parts: int, seed: int) -> _Lists:
     return _Lists(index.holding(points[:0]), part_of, searched, shift)
 
 
-def _check(rows: NDArray[Any], what: str) -> None:
-    if not np.isfinite(rows).all():
-        raise ValueError(f"X must be finite, and is not in {what}; drop or fix these rows.")
-
-
 def _send(chunk: Any, lists: _Lists, first: int, n_parts: int) -> list[_Sent]:
     """Return the rows of a chunk that each part needs."""
     rows = np.asarray(chunk)
-    _check(rows, f"the rows from {first} to {first + len(rows) - 1}")
+    check_finite(rows, first + np.arange(len(rows)))
     rows = shifted(rows, lists.shift)
     list_of = lists.empty.lists_of(rows)
     sent = []
