@@ -51,8 +51,21 @@ def test_parts_merge_in_any_order_though_distances_tie(rng):
 
 
 def test_parts_of_other_shapes_do_not_merge():
-    with pytest.raises(ValueError, match="parts must be pairs of arrays of one shape"):
-        merge([(np.zeros((2, 3), int), np.zeros((2, 3))), (np.zeros((2, 4), int), np.zeros((2, 4)))])
+    of_three, of_four = (([list(range(k))] * 2, [[0.5] * k] * 2) for k in (3, 4))
+    for parts in ([of_three, of_four], [(np.zeros(3, int), np.zeros(3))], []):
+        with pytest.raises(ValueError, match=r"parts must be pairs of arrays of one shape \(n_rows, n_neighbors\)"):
+            merge(parts)
+    np.testing.assert_array_equal(merge([of_three])[1], of_three[1])
+
+
+def test_points_that_do_not_fit_their_lists_are_refused():
+    X = rows_of(600)
+    with pytest.raises(ValueError, match="X must have at least n_neighbors=10 rows, got 5"):
+        InvertedFile(X[:5], 10, n_rows=600)
+    lists, every = InvertedFile(X, 10), np.arange(600)
+    for among in (every[:-1], every[::-1]):
+        with pytest.raises(ValueError, match="among must hold the indices of the 600 points in lists, ascending"):
+            partial(X, every, lists, among)
 
 
 def test_lists_held_in_two_parts_find_what_all_of_them_find():

@@ -89,6 +89,8 @@ class InvertedFile:
     """
 
     def __init__(self, X: Any, n_neighbors: int, n_jobs: int | None = None, n_rows: int | None = None) -> None:
+        if X.shape[0] < n_neighbors:
+            raise ValueError(f"X must have at least n_neighbors={n_neighbors} rows, got {X.shape[0]}; pass more rows.")
         self.X, self.n_neighbors, self.n_jobs = workable(X), n_neighbors, n_jobs
         self._share = X.shape[0] / (n_rows or X.shape[0])
         sample = sample_of(self.X, n_neighbors)

@@ -39,7 +39,14 @@ def partial(
         Indices of points, ascending; −1 where fewer are found.
     sq_dist : ndarray of shape (n_rows, n_neighbors)
         Infinite there.
+
+    Raises
+    ------
+    ValueError
+        When `among` does not fit `lists`, or is not ascending.
     """
+    if among.shape != lists.list_of.shape or (np.diff(among) <= 0).any():
+        raise ValueError(f"among must hold the indices of the {lists.list_of.size} points in lists, ascending.")
     if not among.size:
         shape = (len(numbers), lists.n_neighbors)
         return np.full(shape, -1, dtype=np.int64), np.full(shape, np.inf)
@@ -67,7 +74,7 @@ def merge(parts: Sequence[Nearest]) -> Nearest:
     Raises
     ------
     ValueError
-        When there is no part, or their shapes differ.
+        When there is no part, their shapes differ, or they are not of two dimensions.
 
     Examples
     --------
@@ -78,10 +85,10 @@ def merge(parts: Sequence[Nearest]) -> Nearest:
     >>> merge([here, there])
     (array([[3, 9]]), array([[1., 2.]]))
     """
-    shapes = {array.shape for part in parts for array in part}
-    if len(shapes) != 1:
-        raise ValueError(f"parts must be pairs of arrays of one shape, got {sorted(shapes)}.")
-    n_neighbors = parts[0][0].shape[1]
+    shapes = {np.shape(array) for part in parts for array in part}
+    if [len(shape) for shape in shapes] != [2]:
+        raise ValueError(f"parts must be pairs of arrays of one shape (n_rows, n_neighbors), got {sorted(shapes)}.")
+    n_neighbors = shapes.pop()[1]
     indices, sq_dist = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
     order = np.lexsort((indices, sq_dist), axis=1)
     indices, sq_dist = (np.take_along_axis(values, order, axis=1) for values in (indices, sq_dist))

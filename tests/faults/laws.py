@@ -224,6 +224,7 @@ FAULTS = [
     Fault("merged neighbours: found twice", "neighbors/merging.py", "if repeated.any():", "if False:", "test_merging"),
     Fault("merged neighbours: a row is its own", "neighbors/merging.py", "own[among[own] != numbers] = -1", "own[:] = -1",
           "test_merging"),
+    Fault("merged neighbours: points in any order", "neighbors/merging.py", "(np.diff(among) <= 0).any()", "False", "test_merging"),
     Fault("transformer: columns in any order", "neighbors/transformer.py", "_check_feature_names(self, X, reset=False)", "pass",
           "test_own_neighbors"),
     Fault("merged neighbours: no part is empty", "neighbors/merging.py", "if not among.size:", "if False:", "test_merging"),
