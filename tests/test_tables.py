@@ -243,6 +243,18 @@ def test_labels_that_are_told_apart_stay_apart(tmp_path):
         read_points(path, None)
 
 
+@pytest.mark.parametrize(("name", "mark"), [("l.csv", ","), ("l.TSV.gz", "\t"), ("l.TXT", None)])
+def test_files_of_labels_are_read_as_tables_are(tmp_path, name, mark):
+    labels = ["new\nline", 'a "b"', f"Smith{mark}J", "c"] if mark else ["a, b", "c"]
+    for header in ([], ["kind"]):
+        frame = pd.DataFrame([[label] for label in [*header, *labels]])
+        frame.to_csv(tmp_path / name, sep=mark or "\t", index=False, header=False)
+        assert read_labels(tmp_path / name, len(labels)).tolist() == labels
+    with gzip.open(tmp_path / "l.csv.gz", "wt") as file:
+        file.write('"a,b"\nc, d\n"e"\n')
+    assert read_labels(tmp_path / "l.csv.gz", 3).tolist() == ["a,b", "c, d", "e"]
+
+
 def test_lines_names_and_spaces_of_tables(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,y\n1,2,0\n\n\n3,4,1\n5,x,1\n")

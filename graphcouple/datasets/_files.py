@@ -47,7 +47,9 @@ READABLE = (".npy", ".npz", *TABLES, ".mtx", ".h5ad")
 def suffix_of(path: Path) -> str:
     """Return the ending of a path; ``.csv.gz`` and ``.tsv.gz`` are one ending each."""
     name = path.name.lower()
-    return next((ending for ending in sorted(READABLE, key=len, reverse=True) if name.endswith(ending)), path.suffix)
+    return next(
+        (ending for ending in sorted(READABLE, key=len, reverse=True) if name.endswith(ending)), path.suffix.lower()
+    )
 
 
 def read_points(
@@ -208,12 +210,16 @@ def _number_columns(first: list[str], second: list[str]) -> bool:
     return steps_by_one(first) and (first[0] == "0" or (len(first) > 2 and not steps_by_one(second)))
 
 
-def _rows(path: Path, header: bool) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a table below its header that are not empty, each with its line in the file."""
-    mark = mark_of(path)
+def _parsed(path: Path, mark: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table, each with the line in the file where it ends."""
     with _reading(path), (gzip.open if is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
         reader = csv.reader(lines, delimiter=mark)
-        yield from ((reader.line_num, row) for row in islice(reader, int(header), None) if row)
+        yield from ((reader.line_num, row) for row in reader)
+
+
+def _rows(path: Path, header: bool) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table below its header that are not empty, each with its line in the file."""
+    return ((line, row) for line, row in islice(_parsed(path, mark_of(path)), int(header), None) if row)
 
 
 def _cells(path: Path, at: int, header: bool) -> list[str]:
@@ -331,21 +337,26 @@ def whole_numbers(numbers: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def read_labels(path: Path, n_points: int) -> NDArray[Any]:
-    """Read a file with one label in each row: ``.npy``, or text, where one extra line counts as a header."""
-    if suffix_of(path) == ".npy":
+    """Read a file with one label in each row: ``.npy``, or text, where one extra row counts as a header."""
+    suffix = suffix_of(path)
+    if suffix == ".npy":
         return _load_numpy(path).ravel()
-    if suffix_of(path) not in (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"):
+    if suffix not in (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"):
         raise ValueError(f"labels are read from .npy, .txt, .csv and .tsv files, got {path.name}.")
-    lines = [line.strip().strip('"') for line in text_of(path)]
-    while lines and not lines[-1]:
-        del lines[-1]
-    texts = lines[1:] if len(lines) == n_points + 1 else lines
-    check_labels(path, texts)
-    rows = np.array(texts)
     mark = mark_of(path)
-    if path.suffix != ".txt" and rows.size and all(mark in row for row in rows):
+    if suffix == ".txt":
+        rows = [[line.strip().strip('"')] for line in text_of(path)]
+    else:
+        rows = [row for _, row in _parsed(path, mark)]
+    # A mark in some labels separates no columns.
+    texts = [mark.join(row).strip() for row in rows]
+    while texts and not texts[-1]:
+        del texts[-1]
+    below = slice(int(len(texts) == n_points + 1), len(texts))
+    check_labels(path, texts[below])
+    if texts[below] and all(len(row) > 1 for row in rows[below]):
         raise ValueError(f"{path.name} has several columns; keep the one with labels, or name it with the data's file.")
-    return as_labels(rows)
+    return as_labels(np.array(texts[below]))
 
 
 def write_embedding(path: Path, target: Path, Z: NDArray[Any]) -> None:
