@@ -202,6 +202,13 @@ def test_a_first_row_of_numbers_and_a_name_is_not_dropped_silently(tmp_path):
     path.write_text("0.1,0.2,A\n0.3,0.4,7\n0.5,0.6,B\n")
     with pytest.warns(UserWarning, match=r"first row of t\.csv, 0\.1, 0\.2, A, is taken for names of the columns"):
         read_points(path, "2")
+    for row, taken, shape in (
+        ("5,6,7,8\n", "names of the columns", (2, 4)),
+        ("900,902,904,906\n", "a point; if it numbers the columns, put a letter", (3, 4)),
+    ):
+        path.write_text(row + "7,9,2,4\n1,3,9,9\n")
+        with pytest.warns(UserWarning, match=f"is taken for {taken}"):
+            assert read_points(path, None)[0].shape == shape
     path.write_text("label,0,1,2\n7,0.3,0.4,5\n8,0.5,0.6,6\n")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

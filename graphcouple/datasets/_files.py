@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -201,13 +201,29 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     return first, second, (without_numbers and not missing) or over or numbered
 
 
+def _step(row: list[str]) -> int | None:
+    """Return the difference between neighbours of whole numbers in even steps, 1 for one number; None for others."""
+    if not row or not all(re.fullmatch("0|[1-9][0-9]{0,17}", cell) for cell in row):
+        return None
+    steps = {int(b) - int(a) for a, b in pairwise(row)} or {1}
+    return steps.pop() if len(steps) == 1 else None
+
+
 def _number_columns(first: list[str], second: list[str]) -> bool:
     """Return whether a first row numbers the columns: from 0, as pandas does, or in steps of 1, as years do."""
+    return _step(first) == 1 and (first[0] == "0" or (len(first) > 2 and _step(second) != 1))
 
-    def steps_by_one(row: list[str]) -> bool:
-        return bool(row) and row[0].isdigit() and row == [str(int(row[0]) + c) for c in range(len(row))]
 
-    return steps_by_one(first) and (first[0] == "0" or (len(first) > 2 and not steps_by_one(second)))
+def _warn_of_first_row(path: Path, first: list[str], second: list[str], header: bool) -> None:
+    """Warn if a first row with numbers may be mistaken for names, or for a point."""
+    numbers = list(filter(_is_number, first))
+    few = first[0] != "" and len(first) <= _FEW
+    start = f"the first row of {path.name}, {', '.join(first[:10])}, is taken for"
+    # Many numbers in order, behind a name or a nameless index, number the columns.
+    if header and numbers and (few or len(numbers) == len(first) or not _number_columns(numbers, [])):
+        warn(f"{start} names of the columns; if it holds data, write a row of names above it.")
+    if not header and len(first) > _FEW and _step(first) not in (None, 0, _step(second)):
+        warn(f"{start} a point; if it numbers the columns, put a letter before each number.")
 
 
 def _parsed(path: Path, mark: str) -> Iterator[tuple[int, list[str]]]:
@@ -259,13 +275,7 @@ def _read_csv(
             f"{path.name} has {len(first)} names and {len(second)} cells in a row; name every column, an index "
             "too, and drop lines above the names."
         )
-    numbers = list(filter(_is_number, first))
-    # Many numbers in order, or behind a nameless index, number the columns.
-    if header and numbers and ((first[0] != "" and len(first) <= _FEW) or not _number_columns(numbers, [])):
-        warn(
-            f"the first row of {path.name}, {', '.join(first[:10])}, is taken for names of the columns; if it holds "
-            "data, write a row of names above it."
-        )
+    _warn_of_first_row(path, first, second, header)
     at, columns = roles_of(path, first, labels, chosen, apart, header)
     if chosen is None and header and first[0] == "" and len(first) > 1 and 0 in columns:
         warn(f"the first column of {path.name} has no name, so it is left out as an index.")
