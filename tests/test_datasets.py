@@ -155,6 +155,9 @@ def test_local_copies_that_are_none_are_refused(tmp_path, rng):
     with pytest.raises(ValueError, match="beyond single precision"):
         gc.datasets.load("mnist", tmp_path / "big.npz")
     np.savez(tmp_path / "flat.npz", X=np.ones(4), y=np.arange(4))
+    np.savez(tmp_path / "none.npz", X=np.ones((0, 4)), y=np.arange(0))
+    with pytest.raises(ValueError, match=r"a row for each point, got shape \(0, 4\)"):
+        gc.datasets.load("mnist", tmp_path / "none.npz")
     with pytest.raises(ValueError, match="a row for each point"):
         gc.datasets.load("mnist", tmp_path / "flat.npz")
     with pytest.raises(ValueError, match="no labels for its 3 points"):

@@ -293,6 +293,11 @@ def test_lines_names_and_spaces_of_tables(tmp_path):
     assert set(read_points(tmp_path / "t.parquet", "kind")[1]) == {"cat"}
     path.write_text("Na,Type\n13.6,a\n13.8,b\n")
     assert read_points(path, "Type")[1].tolist() == ["a", "b"]
+    path.write_text('a,"the\nkind",²\n1,cat,3\n2,dog,4\n')
+    assert read_points(path, "the\nkind")[0].tolist() == [[1, 3], [2, 4]]
+    for column in ("--1", "³"):
+        with pytest.raises(ValueError, match=f"has no column '{column}'; its 3 columns are"):
+            read_points(path, column)
     # A first row of missing values is data, which are refused.
     path.write_text("NA,NA\n1,2\n3,4\n")
     with pytest.raises(ValueError, match="no number in line 1, column 0"):

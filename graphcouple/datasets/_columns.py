@@ -63,7 +63,7 @@ def column_of(path: Path, name: str, first: Sequence[str], header: bool = True) 
                 f"{path.name} has {count} columns {name!r}; rename one, or give its number, counted from 0."
             )
         return first.index(name)
-    if name.lstrip("-").isdigit() and -len(first) <= int(name) < len(first):
+    if re.fullmatch("-?[0-9]{1,18}", name) and -len(first) <= int(name) < len(first):
         return int(name) % len(first)
     near = difflib.get_close_matches(name, first, 1) if header else []
     names = f"{', '.join(first[:10])}{', ...' * (len(first) > 10)}" if header else f"numbers 0 to {len(first) - 1}"

@@ -186,7 +186,8 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     """Return the first two rows of a table, and whether the first is a header."""
     lines, mark = text_of(path, _LOOKED_AT), mark_of(path)
     with _reading(path):
-        cells = list(csv.reader([*lines[:1], *filter(str.strip, lines[1:])][:2], delimiter=mark))
+        rows = csv.reader((f"{line}\n" for line in [*lines[:1], *filter(str.strip, lines[1:])]), delimiter=mark)
+        cells = list(islice(rows, 2))
     first = [cell.strip() for cell in cells[0]] if cells and cells[0] else [""]
     second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
     # Every line of data has a number, so a first line without numbers is a header.
@@ -299,8 +300,8 @@ def _read_csv(
 
 def _numbers(path: Path, columns: list[int], first: list[str], second: list[str], header: bool) -> NDArray[np.float64]:
     """Return columns of a table, all of whose cells are numbers."""
-    mark = mark_of(path)
-    options: dict[str, Any] = {"delimiter": mark, "skiprows": int(header), "quotechar": '"', "comments": None}
+    mark, skipped = mark_of(path), next(_rows(path, False))[0] if header else 0
+    options: dict[str, Any] = {"delimiter": mark, "skiprows": skipped, "quotechar": '"', "comments": None}
     try:
         return np.loadtxt(path, usecols=columns, ndmin=2, encoding=ENCODING, **options)
     except UNREADABLE as error:

@@ -146,7 +146,7 @@ def _read(path: Path) -> tuple[Any, Any]:
 def _check(X: Any, y: Any, source: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return a 2-D array of points, with images flattened, and the labels."""
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-    if X.ndim < 2 or X.dtype.kind not in "biuf":
+    if X.ndim < 2 or not X.size or X.dtype.kind not in "biuf":
         raise ValueError(
             f"{source} must hold an array of numbers with a row for each point, got shape {X.shape} of {X.dtype}."
         )
