@@ -6,6 +6,7 @@ To let ``sc.pp.neighbors`` use this library's search, pass it a `graphcouple.nei
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,8 @@ def embed(
         raise ValueError(
             "later calls would take the map in obsm['X_pca'] for the data; pass key_added, as 'X_pca_map'."
         )
+    if in_uns in adata.uns and not _is_own(adata.uns[in_uns]):
+        raise ValueError(f"uns[{in_uns!r}] is no record of embed; pass another key_added to keep both.")
     estimator.fit(points, **options)
     _write(adata, in_obsm, estimator.embedding_)
     stated = {"method": name, "use_rep": used, "n_pcs": n_pcs, "neighbors_key": neighbors_key}
@@ -340,6 +343,11 @@ def _write(adata: Any, key: str, Z: FloatArray) -> None:
     if key in adata.obsm and adata.obsm[key].shape != Z.shape:
         raise ValueError(f"obsm[{key!r}] has {adata.obsm[key].shape[1]} columns, not a map's; pass another key_added.")
     adata.obsm[key] = Z
+
+
+def _is_own(record: Any) -> bool:
+    """Return whether `embed` made a record; other packages' have no version."""
+    return isinstance(record, Mapping) and "version" in record.get("params", ())
 
 
 def _outcome(estimator: Any) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def test_mistakes_are_named(cells):
     wide = anndata.AnnData(np.ones((60, 70)))
     fitted = gc.PrecisionCoupling().fit(cells.obsm["X_pca"])
     other = cells.copy()
-    other.obsm["taken"] = other.obsm["X_pca"]
+    other.obsm["taken"], other.uns["colors"] = other.obsm["X_pca"], ["red"]
 
     def transform(**options):
         gc.scverse.transform(cells[:9].copy(), fitted, reference=cells, **options)
@@ -188,6 +188,8 @@ def test_mistakes_are_named(cells):
         (lambda: gc.scverse.embed(cells, "isomap", neighbors_key="neighbors"), ValueError, "takes no stored neighbors"),
         (lambda: gc.scverse.embed(cells, "pca", copy=True), ValueError, "later calls would take the map"),
         (lambda: gc.scverse.embed(other, "pca", key_added="taken"), ValueError, "has 20 columns, not a map's"),
+        (lambda: gc.scverse.embed(other, "pca", key_added="neighbors"), ValueError, r"uns\['neighbors'\] is no"),
+        (lambda: gc.scverse.embed(other, "pca", key_added="colors"), ValueError, "another key_added to keep both"),
         (lambda: gc.TSNE().fit(cells), TypeError, "gc.scverse.embed"),
         (lambda: transform(use_rep="X_scvi"), ValueError, "use_rep='X_scvi' does not apply with a reference"),
         (lambda: transform(n_pcs=99), ValueError, r"n_pcs=99, but varm\['PCs'\] has 20 columns"),
