@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from graphcouple import estimators
 from graphcouple._support.registry import METHODS
 from graphcouple._support.validation import check_integer, warn
-from graphcouple.datasets._annotated import MOST_COLUMNS, default_representation, in_memory, labels_of
+from graphcouple.datasets._annotated import MOST_COLUMNS, default_representation, in_memory, labels_of, matrix_of
 from graphcouple.estimators import GraphCoupling, Sentence
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics import evaluate
@@ -281,7 +281,9 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
     if layer is not None:
         points, used = _entry(adata.layers, layer, "layers"), f"layer {layer}"
     else:
-        points = adata.X if used == "X" else _entry(adata.obsm, used, "obsm")
+        points = matrix_of(adata) if used == "X" else _entry(adata.obsm, used, "obsm")
+    if points is None:
+        raise KeyError(f"adata has no X; name a representation by use_rep, one of {sorted(adata.obsm)}.")
     return _leading(in_memory(points), n_pcs, used), used
 
 
@@ -324,6 +326,9 @@ def _check_metric(found: Any, estimator: Any) -> None:
 
 def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str | None) -> FloatArray:
     """Return the query's coordinates on the reference's principal components."""
+    for name, data in (("query", query), ("reference", reference)):
+        if not data.var_names.is_unique:
+            raise ValueError(f"names of variables repeat in the {name}; run {name}.var_names_make_unique() first.")
     missing = reference.var_names.difference(query.var_names)
     if len(missing):
         raise KeyError(f"the query lacks {len(missing)} of the reference's variables, such as {missing[0]!r}.")

@@ -126,6 +126,18 @@ def test_backed_files_are_read(cells, tmp_path):
         np.testing.assert_array_equal(backed.obsm["X_tsne"], wanted.obsm["X_tsne"])
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_components_stand_for_a_missing_matrix(cells, tmp_path):
+    data = anndata.AnnData(obs=cells.obs, obsm={"X_pca": cells.obsm["X_pca"]})
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    for each in (data, anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")):
+        gc.scverse.embed(each, "diffusion-maps")
+        np.testing.assert_array_equal(
+            each.obsm["X_diffusion-maps"], gc.DiffusionMaps().fit_transform(cells.obsm["X_pca"])
+        )
+    np.testing.assert_array_equal(read_points(tmp_path / "cells.h5ad", None)[0], cells.obsm["X_pca"])
+
+
 def test_a_query_is_projected_on_the_references_components(cells):
     """Components of the query alone differ; projected gene by gene, a cell of the reference gets its own place."""
     tsne = gc.TSNE(**SHORT)
@@ -167,6 +179,9 @@ def test_mistakes_are_named(cells):
     wide = anndata.AnnData(np.ones((60, 70)))
     fitted = gc.PrecisionCoupling().fit(cells.obsm["X_pca"])
     other = cells.copy()
+    bare = anndata.AnnData(obs=cells.obs, obsm={"scvi": cells.obsm["X_pca"]})
+    repeated = cells[:9].copy()
+    repeated.var_names = [*repeated.var_names[:-1], repeated.var_names[0]]
     other.obsm["taken"], other.uns["colors"] = other.obsm["X_pca"], ["red"]
 
     def transform(**options):
@@ -190,6 +205,12 @@ def test_mistakes_are_named(cells):
         (lambda: gc.scverse.embed(other, "pca", key_added="taken"), ValueError, "has 20 columns, not a map's"),
         (lambda: gc.scverse.embed(other, "pca", key_added="neighbors"), ValueError, r"uns\['neighbors'\] is no"),
         (lambda: gc.scverse.embed(other, "pca", key_added="colors"), ValueError, "another key_added to keep both"),
+        (lambda: gc.scverse.embed(bare), KeyError, r"adata has no X; name .* by use_rep, one of \['scvi'\]"),
+        (
+            lambda: gc.scverse.transform(repeated, fitted, reference=cells),
+            ValueError,
+            r"run query\.var_names_make_unique",
+        ),
         (lambda: gc.TSNE().fit(cells), TypeError, "gc.scverse.embed"),
         (lambda: transform(use_rep="X_scvi"), ValueError, "use_rep='X_scvi' does not apply with a reference"),
         (lambda: transform(n_pcs=99), ValueError, r"n_pcs=99, but varm\['PCs'\] has 20 columns"),

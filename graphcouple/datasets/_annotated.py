@@ -17,8 +17,17 @@ MOST_COLUMNS = 50
 
 
 def default_representation(adata: Any) -> str:
-    """Return "X_pca" if it exists and X has many columns, else "X"."""
-    return "X_pca" if adata.n_vars > MOST_COLUMNS and "X_pca" in adata.obsm else "X"
+    """Return "X_pca" if it exists and X is missing or has many columns, else "X"."""
+    has_pca = "X_pca" in adata.obsm
+    return "X_pca" if has_pca and (adata.n_vars > MOST_COLUMNS or matrix_of(adata) is None) else "X"
+
+
+def matrix_of(adata: Any) -> Any:
+    """Return X, or None if it is missing, for which backed files raise an error."""
+    try:
+        return adata.X
+    except KeyError:
+        return None
 
 
 def in_memory(points: Any) -> Any:
@@ -45,7 +54,7 @@ def read_h5ad(path: Path, labels: str | None) -> tuple[Any, Any]:
             raise ValueError(f"it has no column {labels!r} for labels, but {', '.join(data.obs.columns) or 'none'}")
         y: NDArray[Any] | None = None if labels is None else labels_of(data.obs[labels])
         key = default_representation(data)
-        points = data.X if key == "X" else data.obsm[key]
+        points = matrix_of(data) if key == "X" else data.obsm[key]
         if points is None:
             raise ValueError("it has no X")
         stored = (
