@@ -4,6 +4,7 @@ import warnings
 
 import anndata
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -128,7 +129,8 @@ def test_backed_files_are_read(cells, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_components_stand_for_a_missing_matrix(cells, tmp_path):
-    data = anndata.AnnData(obs=cells.obs, obsm={"X_pca": cells.obsm["X_pca"]})
+    frame = pd.DataFrame(cells.obsm["X_pca"], cells.obs_names).rename(columns="PC{}".format)
+    data = anndata.AnnData(obs=cells.obs, obsm={"X_pca": frame})
     data.write_h5ad(tmp_path / "cells.h5ad")
     for each in (data, anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")):
         gc.scverse.embed(each, "diffusion-maps")

@@ -54,7 +54,7 @@ def read_h5ad(path: Path, labels: str | None) -> tuple[Any, Any]:
             raise ValueError(f"it has no column {labels!r} for labels, but {', '.join(data.obs.columns) or 'none'}")
         y: NDArray[Any] | None = None if labels is None else labels_of(data.obs[labels])
         key = default_representation(data)
-        points = matrix_of(data) if key == "X" else data.obsm[key]
+        points = matrix_of(data) if key == "X" else in_memory(data.obsm[key])
         if points is None:
             raise ValueError("it has no X")
         stored = (
