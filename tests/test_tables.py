@@ -77,6 +77,9 @@ def test_vectors_in_one_column(tmp_path):
         points, y = read_points(tmp_path / "t.parquet", "kind")
         np.testing.assert_allclose(points, X, rtol=1e-6)
         np.testing.assert_array_equal(y, KINDS)
+    pl.DataFrame({"vector": [{"a": 1.0}]}).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"non-numeric column\(s\): vector; .* one column of lists"):
+        read_points(tmp_path / "t.parquet", None)
     pl.DataFrame({"vector": [[1.0], [1.0, 2.0]]}).write_parquet(tmp_path / "t.parquet")
     with pytest.raises(ValueError, match="must all have the same length, got 1 to 2"):
         read_points(tmp_path / "t.parquet", None)

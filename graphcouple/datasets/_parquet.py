@@ -77,9 +77,9 @@ def _schema(lazy: Any) -> dict[str, Any]:
 def _check_columns(path: Path, columns: list[str], schema: dict[str, Any]) -> None:
     if not columns:
         raise ValueError(f"{path.name} has no columns of points besides the labels.")
-    vectors = [name for name in columns if schema[name].is_nested()]
     not_numeric = [name for name in columns if not (schema[name].is_numeric() or str(schema[name]) == "Boolean")]
-    if len(columns) == 1 and vectors and schema[columns[0]].inner.is_numeric():
+    inner = getattr(schema[columns[0]], "inner", None)
+    if len(columns) == 1 and inner is not None and inner.is_numeric():
         return
     if not_numeric:
         raise ValueError(
