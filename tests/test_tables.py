@@ -3,6 +3,8 @@
 import gzip
 import sys
 import warnings
+from datetime import timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -68,6 +70,15 @@ def test_numbers_of_any_type_and_missing_ones(tmp_path):
     np.testing.assert_array_equal(y, np.arange(4))
     pl.DataFrame(X.astype(np.float32)).write_parquet(tmp_path / "t.parquet")
     assert read_points(tmp_path / "t.parquet", None)[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("cell", [b"\xff", timedelta(1)])
+def test_labels_are_texts_or_numbers(tmp_path, cell):
+    table, path = pl.DataFrame({"a": [1.0, 2.0], "money": [Decimal("2.5"), Decimal(1)]}), tmp_path / "t.parquet"
+    table.with_columns(b=pl.Series([cell, cell])).write_parquet(path)
+    assert repr(read_points(path, "money", ["a"])[1]) == "array([2.5, 1. ])"
+    with pytest.raises(ValueError, match=r"t\.parquet: the column 'b' of .* cannot be labels; write it as text"):
+        read_points(path, "b")
 
 
 def test_vectors_in_one_column(tmp_path):

@@ -33,7 +33,7 @@ def read_parquet(
         at, columns = None if place is None else names[place], [names[c] for c in places]
         _check_columns(path, columns, schema)
         if at is not None and schema[at].is_nested():
-            raise ValueError(f"{path.name}: the column {at!r} of labels holds lists.")
+            raise ValueError(f"{path.name}: the column {at!r} of labels holds lists or structs.")
         is_list = len(columns) == 1 and schema[columns[0]].is_nested()
         # The length of a column of lists is only known from its rows.
         width = _width(lazy, columns[0], pl) if is_list else len(columns)
@@ -114,10 +114,13 @@ def _numbers(lazy: Any, columns: list[str], width: int, is_list: bool, pl: Any) 
 
 
 def _labels(path: Path, lazy: Any, column: str, dtype: Any, pl: Any) -> NDArray[Any]:
-    values = lazy.select(pl.col(column))
+    values = lazy.select(pl.col(column)).collect().to_series()
     if dtype.is_numeric():
-        return np.asarray(values.collect().to_series().to_numpy())
-    texts = values.select(pl.col(column).cast(pl.String).str.strip_chars().fill_null(""))
-    labels = texts.collect().to_series().to_list()
+        # NumPy has no decimals.
+        return np.asarray((values.cast(pl.Float64) if dtype.is_decimal() else values).to_numpy())
+    try:
+        labels = values.cast(pl.String).str.strip_chars().fill_null("").to_list()
+    except pl.exceptions.PolarsError:
+        raise ValueError(f"{path.name}: the column {column!r} of {dtype} cannot be labels; write it as text.") from None
     check_labels(path, labels)
     return np.array(labels, dtype=np.str_)

@@ -354,4 +354,5 @@ FAULTS = [
     Fault("scverse: records of others are replaced", "scverse.py", ' and "version" in record.get("params", ())', "", "test_scverse"),
     Fault("scverse: names of variables repeat", "scverse.py", "if not data.var_names.is_unique:", "if False:", "test_scverse"),
     Fault("tables: structs are lists", "datasets/_parquet.py", "and inner is not None and", "and", "test_tables"),
+    Fault("tables: labels are decimals", "datasets/_parquet.py", "if dtype.is_decimal() else values", "if False else values", "test_tables"),
 ]  # fmt: skip
