@@ -383,9 +383,11 @@ def test_an_estimate_has_seconds_and_memory_or_says_why_not(run):
     code, out, _ = run("estimate", "--rows", 60, "--columns", 3, "--jobs", 1)
     assert code == 0
     assert all(word in out for word in ("neighbors", "descent", "in all", " s ", " GB"))
-    code, out, err = run("estimate", "--rows", 10, "--columns", 3)
-    assert (code, out) == (2, "")
-    assert "n must be at least 50, got 10" in err
+    assert run("estimate", "--rows", 60, "--columns", 3, "--method", "pacmap", "--jobs", 1)[0] == 0
+    for options, word in ((("--rows", 10), "n must be at least 50, got 10"), (("--method", "pca"), "needs two laws")):
+        code, out, err = run("estimate", "--rows", 60, "--columns", 3, *options)
+        assert (code, out) == (2, "")
+        assert word in err
 
 
 def test_an_interactive_map_is_written_or_refused_before_the_fit(folder, run):

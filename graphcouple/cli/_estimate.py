@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import click
 
-from graphcouple.cli._common import guard_output, preset
-
-# The methods that find a graph among points.
-ESTIMATED = ("laptsne", "largevis", "sne", "symmetric-sne", "tsne", "two-kernel-lle", "two-kernel-pca", "umap")
+from graphcouple.cli._common import METHODS, guard_output, preset
 
 
 @click.command()
 @click.option("--rows", "n", type=int, required=True, help="Number of rows of the data.")
 @click.option("--columns", "p", type=int, required=True, help="Number of columns of the data.")
-@click.option("-m", "--method", type=click.Choice(ESTIMATED), default="tsne", show_default=True, help="The method.")
+@click.option(
+    "-m",
+    "--method",
+    type=click.Choice(list(METHODS)),
+    metavar="METHOD",
+    default="tsne",
+    show_default=True,
+    help="One of `graphcouple methods` that finds a graph among points.",
+)
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.")
 @click.option("--perplexity", type=float, help="Effective number of neighbors.")
 @click.option("-j", "--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
