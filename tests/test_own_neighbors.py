@@ -132,6 +132,20 @@ def test_fewer_given_neighbors_than_asked_for_are_their_own_number(X):
     np.testing.assert_array_equal(lowered.posterior_.edge_means, asked.posterior_.edge_means)
 
 
+def test_a_point_with_few_neighbors_gets_a_remedy_that_helps():
+    points = np.arange(20.0)[:, None]
+    graph = NearestNeighbors(n_neighbors=2).fit(points).kneighbors_graph(mode="distance").tolil()
+    with (
+        pytest.warns(UserWarning, match=r"perplexity=5 is lowered to 1\.5, since 2 neighbors .* Give at least 15"),
+        pytest.warns(UserWarning, match=r"Give more neighbors, and a perplexity above 2, to tell ties from others"),
+    ):
+        gc.TSNE(perplexity=5, max_iter=5).fit(points, neighbors=graph.tocsr())
+    graph[7] = 0.0
+    graph[7, 8] = 1.0
+    with pytest.raises(ValueError, match=r"row 7 has 1 neighbor, .*; give at least 2"):
+        gc.TSNE(perplexity=5).fit(points, neighbors=graph.tocsr())
+
+
 def test_neighbors_beside_ones_own_graph_are_refused(X):
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
     drawn = gc.GraphCoupling(posterior, gc.GraphModel(gc.Student(), "E"))

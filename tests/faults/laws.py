@@ -302,4 +302,5 @@ FAULTS = [
     Fault("ties: every prior keeps all rows", "laws/model.py", ", drawn_by=self.prior.drawn_by)", ", drawn_by='pair')", "test_ties"),
     Fault("ties: as many as the perplexity", "_numba/calibration.py", "if above >= -tolerance", "if above > tolerance", "test_ties"),
     Fault("odds: a probability above 1", "kernels/odds.py", "if log_largest > _ROUNDING:", "if False:", "test_kernels"),
+    Fault("ties: a higher perplexity than neighbors", "laws/bandwidths/perplexity.py", "if tied.max() < totals.min()", "if True", "test_own_neighbors"),
 ]  # fmt: skip

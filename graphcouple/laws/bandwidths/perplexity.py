@@ -102,7 +102,7 @@ class Perplexity(Bandwidth):
 
         n, (indptr, sq_dist, counts) = rows.support.n_nodes, rows.counted()
         totals = np.diff(indptr) if counts is None else np.add.reduceat(counts, indptr[:-1])
-        self._check_enough(float(totals.min()), n)
+        self._check_enough(totals, n)
         scale, error, tied = np.empty(n), np.empty(n), np.empty(n)
         target = float(np.log(self.perplexity))
         equation = (rows.kernel, target, _SEARCH_TOLERANCE)
@@ -115,12 +115,15 @@ class Perplexity(Bandwidth):
             # If the whole graph shares the edges, only ratios of the kernel's values count.
             log_strength -= log_strength.max() if rows.drawn_by == "graph" else 0.0
             self._warn_of_faint(np.exp(log_strength), tied)
-        self._warn_of_ties(tied)
+        self._warn_of_ties(tied, totals)
         return np.zeros(n), scale
 
-    def _check_enough(self, fewest: float, n: int) -> None:
+    def _check_enough(self, totals: FloatArray, n: int) -> None:
+        fewest = float(totals.min())
         if self.perplexity < fewest:
             return
+        if fewest == 1:
+            raise ValueError(f"row {np.argmin(totals)} has 1 neighbor, whose perplexity is always 1; give at least 2.")
         all_pairs = fewest == n - 1
         remedy = "lower it" if all_pairs else "lower it, or raise n_neighbors, or allow more edges"
         size = f" here with n_samples = {n}" if all_pairs else ""
@@ -153,11 +156,13 @@ class Perplexity(Bandwidth):
             )
         tied[rows] = 0.0
 
-    def _warn_of_ties(self, tied: FloatArray) -> None:
+    def _warn_of_ties(self, tied: FloatArray, totals: FloatArray) -> None:
+        """Warn of rows whose ties exceed the perplexity; only more neighbours help if a row has no others."""
         rows = np.flatnonzero(tied > self.perplexity * (1.0 + _SEARCH_TOLERANCE))
         if rows.size:
+            remedy = "Raise the perplexity" if tied.max() < totals.min() else "Give more neighbors, and a perplexity"
             warn(
                 f"perplexity={self.perplexity:g} is not reached in {rows.size} of {tied.size} rows, the first row "
-                f"{rows[0]}: {tied[rows[0]]:g} neighbors are tied at its smallest distance, and share equally. Raise "
-                f"the perplexity above {tied.max():g} to tell ties from others."
+                f"{rows[0]}: {tied[rows[0]]:g} neighbors are tied at its smallest distance, and share equally. "
+                f"{remedy} above {tied.max():g}, to tell ties from others."
             )
