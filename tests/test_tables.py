@@ -226,6 +226,8 @@ def test_a_first_row_of_numbers_and_a_name_is_not_dropped_silently(tmp_path):
     path.write_text("label,0,1,2\n7,0.3,0.4,5\n8,0.5,0.6,6\n")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        pd.DataFrame(np.ones((3, 4))).to_csv(tmp_path / "pandas.csv", index=False)
+        assert read_points(tmp_path / "pandas.csv", None)[0].shape == (3, 4)
         assert read_points(path, "label")[1].tolist() == [7, 8]
 
 

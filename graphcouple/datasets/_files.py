@@ -220,8 +220,9 @@ def _warn_of_first_row(path: Path, first: list[str], second: list[str], header: 
     numbers = list(filter(_is_number, first))
     few = first[0] != "" and len(first) <= _FEW
     start = f"the first row of {path.name}, {', '.join(first[:10])}, is taken for"
-    # Many numbers in order, behind a name or a nameless index, number the columns.
-    if header and numbers and (few or len(numbers) == len(first) or not _number_columns(numbers, [])):
+    # Many numbers from 0, or in order behind a name or a nameless index, number the columns, as pandas does.
+    in_order = _number_columns(numbers, []) and (first[0] == "0" or len(numbers) < len(first))
+    if header and numbers and (few or not in_order):
         warn(f"{start} names of the columns; if it holds data, write a row of names above it.")
     if not header and len(first) > _FEW and _step(first) not in (None, 0, _step(second)):
         warn(f"{start} a point; if it numbers the columns, put a letter before each number.")
