@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
 
 import graphcouple as gc
 from graphcouple.initializations import initialize
+from graphcouple.spectral import principal_components
 
 
 def _start(X, init, n_components=2, seed=0, n_neighbors=None, **options):
@@ -17,6 +19,15 @@ def test_pca_is_the_scores_rescaled(iris):
     scores = PCA(2).fit_transform(X)
     Z = _start(X, "pca")
     np.testing.assert_allclose(np.abs(Z), np.abs(scores) * 0.3 / scores[:, 0].std(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("offset", "dtype"), [(3e3, np.float32), (1e8, np.float64)])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_pca_of_points_far_from_the_origin(rng, offset, dtype, form):
+    X = (offset + rng.normal(size=(300, 5)) * [3.0, 2.0, 1.0, 0.5, 0.2]).astype(dtype)
+    scores = PCA(2).fit_transform(X.astype(np.float64) - offset)
+    Z = principal_components(form(X), 2, np.random.RandomState(0))
+    np.testing.assert_allclose(np.abs(Z), np.abs(scores), atol=1e-4)
 
 
 @pytest.mark.parametrize("init", ["pca", "random", "spectral"])
