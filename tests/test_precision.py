@@ -180,6 +180,14 @@ def test_the_rank_of_tall_data_is_seen_through_a_gram_matrix(dtype, center, rng)
         gc.PrecisionCoupling(4, center=center, nu_z=2000.0).fit(X)
 
 
+@pytest.mark.parametrize("center", [True, False])
+def test_components_beside_a_far_outlier_are_kept(center, rng):
+    X = np.vstack([rng.normal(size=(100, 4)) * [2.0, 1.5, 1.0, 0.5], [[1e5] * 4]]).astype(np.float32)
+    exact = X.astype(np.float64) - center * X.astype(np.float64).mean(axis=0)
+    found = gc.PrecisionCoupling("auto", center=center).fit(X).singular_values_
+    np.testing.assert_allclose(found, np.linalg.svd(exact, compute_uv=False), rtol=0.03)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

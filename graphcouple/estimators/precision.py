@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
@@ -109,9 +110,12 @@ class PrecisionCoupling(EmbeddingEstimator):
         points, rng = workable(X), check_random_state(self.random_state)
         with limit:
             parts = leading_svd(points, wanted, center=self.center, svd_solver=self.svd_solver, rng=rng)
+            # A Gram matrix gives singular values only to the square root of the precision.
+            eps, singular = float(np.finfo(points.dtype).eps), parts.singular_values
+            short = parts.squared and not singular[-1] > (10.0 * eps) ** 0.5 * float(singular[0])
+            if short and self.svd_solver == "auto" and not issparse(points):
+                parts = leading_svd(points, wanted, center=self.center, svd_solver="full", rng=rng)
         scores, singular, components, mean, squared = parts
-        # A Gram matrix gives singular values only to the square root of the precision.
-        eps = float(np.finfo(points.dtype).eps)
         tolerance = (10.0 * eps) ** 0.5 if squared else max(n, p) * eps
         rank = int(np.count_nonzero(singular > tolerance * float(singular[0])))
         q, squares = wanted, np.square(singular, dtype=np.float64)
