@@ -169,6 +169,9 @@ def test_rank_deficient_data(rng):
         gc.PrecisionCoupling(4, nu_z=60.0).fit(X)
     constant = gc.PrecisionCoupling(2).fit(np.ones((10, 3)))
     np.testing.assert_array_equal(constant.embedding_, 0.0)
+    with np.errstate(divide="raise"):
+        constant = gc.PrecisionCoupling(1, center=False, svd_solver="arpack").fit(np.ones((10, 3)))
+    np.testing.assert_allclose(constant.embedding_**2, 3.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -71,7 +71,9 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
 
         algorithm = "randomized" if svd_solver == "randomized" else "arpack"
         svd = TruncatedSVD(k, algorithm=algorithm, random_state=rng)
-        scores = svd.fit_transform(X)
+        # TruncatedSVD divides by the variance too.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            scores = svd.fit_transform(X)
         return LeadingSVD(scores, svd.singular_values_, svd.components_, mean, False)
     tall = svd_solver == "auto" and X.shape[0] >= 10 * X.shape[1]
     if sp.issparse(X) or tall or svd_solver == "covariance_eigh":
