@@ -87,10 +87,13 @@ def test_directions_of_very_different_scale_are_kept(recwarn, method, wide):
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), rtol=1e-3, atol=1e-3 * np.abs(theirs[:, 1]).max())
 
 
-@pytest.mark.parametrize("method", [gc.ClassicalMDS(metric="minkowski"), gc.Isomap(n_neighbors=99)])
-def test_a_far_outlier_leaves_the_other_column(method):
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "method", [gc.ClassicalMDS(), gc.ClassicalMDS(metric="minkowski"), gc.Isomap(n_neighbors=99), gc.KernelPCA()]
+)
+def test_a_far_outlier_leaves_the_other_column(method, form):
     far = X + 1e6 * (np.arange(100) == 0)[:, None]
-    ours, theirs = method.fit_transform(far), PCA(2, svd_solver="full").fit_transform(far)
+    ours, theirs = method.fit_transform(form(far)), PCA(2, svd_solver="full").fit_transform(far)
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), rtol=1e-3, atol=1e-3)
 
 

@@ -23,19 +23,20 @@ import scipy.sparse as sp
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import as_points, product_of_rows
-from graphcouple.neighbors.points import dense_if_far
+from graphcouple.neighbors.points import DENSE_ENTRIES, dense_if_far
 from graphcouple.spectral.eigen import fixed_signs, in_full, largest
 
 # Rounding in double precision is less than this share of the largest entry; a larger difference is in the data.
 _SYMMETRIC = 1e-8
 
-# Eigenvalues below this share of the largest are rounding, if they are found by iteration or in sparse points. In full
+# Eigenvalues below this share of the largest are rounding, if they are found by iteration. In full
 # decompositions of matrices, rounding was at most 2.6 n eps times the largest entry before it was centred.
 _NEGLIGIBLE, _IN_FULL = 1e-10, 10.0
 
 _EPS = float(np.finfo(np.float64).eps)
 
-# Factors with at most 500 rows or columns are decomposed in full; with at most 2,000 columns, by FᵀF.
+# Factors with at most 500 rows or columns, also sparse ones, are decomposed in full; with at most 2,000 columns, by
+# FᵀF.
 _NARROW, _SQUARED = 500, 2000
 
 # Strain needs the smaller product of a factor with itself, of at most this many rows.
@@ -100,6 +101,8 @@ class GramMatrix:
             return
         self.matrix = None
         points = as_points(factor, "factor")
+        if sp.issparse(points) and min(points.shape) <= _NARROW and points.shape[0] * points.shape[1] <= DENSE_ENTRIES:
+            points = points.toarray()
         points = dense_if_far(points) if centred else points
         self.factor = sp.csr_array(points, dtype=np.float64) if sp.issparse(points) else points.astype(np.float64)
         self.mean = np.asarray(self.factor.mean(axis=0)).ravel() if centred else np.zeros(points.shape[1])

@@ -340,6 +340,7 @@ FAULTS = [
     Fault("precision: short columns are called zero", "estimators/precision.py", "_ROUNDING = 100.0", "_ROUNDING = 1e4", "test_precision"),
     Fault("starts: principal components of far points", "spectral/svd.py", "X = near_origin(X)", "pass", "test_initializations"),
     Fault("precision: components beside an outlier", "estimators/precision.py", "if short and", "if False and", "test_precision"),
+    Fault("gram: few columns stay sparse", "spectral/gram.py", "min(points.shape) <= _NARROW and points", "False and points", "test_classical_corners"),
     Fault("precision: all components by ARPACK", "spectral/svd.py", ' or solver == "arpack"):', "):", "test_precision"),
     Fault("metadata: a wrapper chooses what fit refuses", "estimators/_parameters.py", "_Brief(method.name, method.keys)", "_Brief(method.name, method.keys, False)",
           "test_sentences"),
