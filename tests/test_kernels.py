@@ -114,9 +114,9 @@ class Pole(gc.Kernel):
         (
             lambda: gc.Odds(gc.kernels.ScaledKernel(gc.Student(), np.log(1.5))),
             ValueError,
-            "is 1.5 at distance 0; divide",
+            "is 1.5 at distance 0; leave out",
         ),
-        (lambda: gc.Odds(Pole()), ValueError, "is inf at distance 0"),
+        (lambda: gc.Odds(Pole()), ValueError, "is inf at distance 0.*if it is finite"),
         (lambda: gc.RationalPower.from_min_dist(2.0, 1.0), ValueError, "min_dist"),
         (lambda: gc.Gaussian().assumptions(0), ValueError, "dim"),
     ],

@@ -135,7 +135,7 @@ class OriginDistances(Term):
         if is_precomputed(problem.metric) and issparse(problem.X):
             raise ValueError(
                 "a sparse graph of distances leaves out distances from the mean of all points; pass a square array of "
-                "all distances, `distances` of your own, or weight 0, in COSNE by origin_weight=0."
+                "all distances, `distances` of your own, or leave out the term, in COSNE by origin_weight=0."
             )
         X = dense_if_far(problem.coordinates)
         if weights is None:

@@ -55,7 +55,7 @@ class Odds(Kernel):
             if log_largest > _ROUNDING:
                 raise ValueError(
                     f"kernel must have values in [0, 1], got {self.kernel!r}, which is {np.exp(log_largest):.4g} at "
-                    "distance 0; divide it by that value, or leave out Odds."
+                    "distance 0; leave out Odds, or divide by that value if it is finite."
                 )
 
     @property
