@@ -127,9 +127,11 @@ def test_points_of_any_type_are_summed_in_double_precision(dtype):
             np.testing.assert_array_equal(found, wanted)
 
 
-def test_near_pairs_in_single_precision():
+@pytest.mark.parametrize("function", [LogOnePlusKernel, KernelValue])
+def test_near_pairs_in_single_precision(function):
     Z = np.random.default_rng(0).normal(size=(3000, 2)).astype(np.float32)
-    radial = LogOnePlusKernel(gc.Odds(gc.Student()))
+    Z[1] = Z[0]
+    radial = function(gc.Odds(gc.Student()))
     single = ParticleMesh().potential(Z, radial)
     double = ParticleMesh().potential(Z.astype(np.float64), radial)
     assert relative_error(single[0], double[0]) < 1e-5

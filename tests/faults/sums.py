@@ -92,6 +92,7 @@ FAULTS = [
     Fault("metrics: ties are cut, not rounded", "_numba/ranks.py", "np.uint64((1 << first) >> 1)", "np.uint64(0)", "test_metrics"),
     Fault("metrics: K-ary preservation", "_numba/ranks.py", "shared[rho] += 1", "shared[rho - 1] += 1", "test_metrics test_scores"),
     Fault("new points: nothing near", "_numba/places.py", "if sq_dist < edge:", "if sq_dist < 0.0:", "test_transform"),
+    Fault("near pairs: infinite in single precision", "summation/near_pairs.py", "np.clip(table, -most, most)", "table", "test_particle_mesh"),
     Fault("new points: too few columns of near cells", "_numba/places.py", "(y + reach - low[1]) / side)) + 1", "(y - low[1]) / side)) + 1",
           "test_transform"),
     Fault("new points: stiffness", "_numba/places.py", "total_stiffness -= slope[j]", "total_stiffness += slope[j]", "test_weights"),
