@@ -36,7 +36,7 @@ for gamma, color in zip((1.5, 1.0, 0.8, 0.3), ("#332288", "#44aa99", "#cc6677", 
     worst = 0.0
     for _ in range(10):
         start = rng.normal(size=(N, Q))
-        found = gc.solve(objective, start, gc.LBFGS(), max_iter=20_000, tol=1e-10, patience=20_000).Z
+        found = gc.solve(objective, start, gc.LBFGS(), max_iter=20_000, tol=1e-10, settled_within=0.0).Z
         spectrum = np.linalg.svd(found, compute_uv=False) ** 2
         worst = max(worst, np.abs(spectrum - closed).max() / closed[0])
         ax.plot(components, spectrum, "o", color=color, alpha=0.4)
