@@ -2,8 +2,8 @@
 Place new points
 ================
 
-A fitted map places points that it has not seen. Dark points were fitted; bright ones were placed. Each is placed
-independently of the other new points.
+A fitted map places points that it has not seen. Grey points were fitted; coloured ones were placed. Each is
+placed independently of the other new points.
 
 Paper: Poličar, Stražar and Zupan (2023).
 """
