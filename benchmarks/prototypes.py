@@ -41,7 +41,7 @@ def new_points(X, y, name):
 
 
 if __name__ == "__main__":
-    gc.DistR(n_prototypes=10, random_state=0).fit(np.eye(100))
+    gc.DistR(n_prototypes=10, random_state=0).fit(np.random.default_rng(0).normal(size=(100, 10)))
     sets = {"digits": gc.datasets.load("digits")}
     if len(sys.argv) > 2:
         images, labels = map(gc.datasets.read_idx, sys.argv[1:3])
