@@ -169,10 +169,11 @@ def main():
             seconds = time.perf_counter() - start
             ours = (*scores(X, y, fitted.embedding_), fitted.coupling_loss_ / len(X))
             peer = peers.get("UMAP" if method == "UMAP" else "TSNE")
-            theirs = (np.nan,) * 7
+            both = [ours]
             if peer is not None:
-                theirs = (*scores(X, y, peer), objective_of(fitted).value(peer.astype(np.float64)) / len(X))
-            cells = (f"{a:.{d}f} / {b:.{d}f}" for a, b, d in zip(ours, theirs, (3, 1, 1, 0, 0, 2, 4), strict=True))
+                both.append((*scores(X, y, peer), objective_of(fitted).value(peer.astype(np.float64)) / len(X)))
+            digits = (3, 1, 1, 0, 0, 2, 4)
+            cells = (" / ".join(f"{a:.{d}f}" for a in cell) for *cell, d in zip(*both, digits, strict=True))
             print(f"| {name} | {method} | {' | '.join(cells)} | {seconds:.1f} |", flush=True)
 
 
