@@ -9,6 +9,7 @@ Prints two tables. With --tenthousand, also the seconds of a fit of 10,000 point
 
 import argparse
 import time
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -80,6 +81,7 @@ def main():
     parser.add_argument("--points", type=int, default=1500)
     parser.add_argument("--tenthousand", action="store_true", help="also time 10,000 points")
     options = parser.parse_args()
+    warnings.simplefilter("ignore")
     trees()
     front(options.files, options.points)
     if options.tenthousand:
