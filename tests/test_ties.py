@@ -84,6 +84,12 @@ def test_rows_of_ties_lose_their_edges_where_no_row_must_keep_any(prior, perplex
         if prior == "E":
             mean = gc.GraphModel("gaussian", "E", gc.Perplexity(4.0)).posterior(torus).mean()
             np.testing.assert_allclose(mean.sum(axis=1), 1.0)
+    # Under prior E, the rows of new points have edges of their own.
+    fitted = gc.GraphModel("gaussian", prior, gc.Perplexity(6.5)).given(GRID)
+    said = "leaves 1 of 2 rows almost" if prior == "B" else "not reached in 1 of 2 rows.*share equally"
+    with pytest.warns(UserWarning, match=said):
+        edges = fitted.new_edges(np.array([[1.5, 1.5, 1.5], [0.1, 0.2, 0.3]]))
+    np.testing.assert_allclose(edges.to_csr().sum(axis=1)[0], float(prior == "E"), atol=1e-3)
 
 
 def test_ties_do_not_share_equally_under_a_tail_that_is_a_power():

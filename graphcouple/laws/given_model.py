@@ -166,7 +166,9 @@ class ConditionedModel(ConditionedLaw):
             support, sq_dist, copies = nearest_copies(support, sq_dist, self.weights, None, n_neighbors)
             counts = copies.edges
         is_zero = sq_dist == 0.0
-        rescaled = self._rescaled(model.rows(support, sq_dist, n_jobs, copies))
+        rows = model.rows(support, sq_dist, n_jobs, copies)
+        # Here each row has its own edges, also where the fitted points share theirs.
+        rescaled = self._rescaled(replace(rows, drawn_by=None) if model.prior.normalized else rows)
         log_strength = model.prior.log_strength(model.kernel.log(rescaled)) + np.log(counts)
         first = np.flatnonzero(is_zero)[::-1]
         coincident = np.full(support.n_nodes, -1)

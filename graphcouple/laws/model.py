@@ -303,7 +303,9 @@ class GraphModel(GraphLaw):
         Under prior B, the bandwidth is fitted to edge probabilities, not to their odds (Draganov 2021, section 5.1).
         """
         kernel = self.kernel.membership if self.prior.independent_edges else self.kernel
-        return DistanceRows(support, sq_dist, kernel, n_jobs, copies, drawn_by=self.prior.drawn_by)
+        # An edge prior may make up for weak kernels.
+        drawn_by = self.prior.drawn_by if self.prior.edge_prior is None else None
+        return DistanceRows(support, sq_dist, kernel, n_jobs, copies, drawn_by=drawn_by)
 
 
 def _arguments(params: dict[str, Any] | None) -> list[tuple[str, Any]]:

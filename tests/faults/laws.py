@@ -299,7 +299,7 @@ FAULTS = [
     Fault("labels: dates are silent classes", "laws/labels.py", '(labels.dtype.kind in "iuf" or are_dates)', 'labels.dtype.kind in "iuf"', "test_labels"),
     Fault("classes: each direction on its own", "laws/given_model.py", "return self._with_targets(symmetrized(posterior, model.symmetrize) if model.symmetrize else posterior)",
           "return symmetrized(self._with_targets(posterior), model.symmetrize) if model.symmetrize else self._with_targets(posterior)", "test_labels"),
-    Fault("ties: every prior keeps all rows", "laws/model.py", ", drawn_by=self.prior.drawn_by)", ", drawn_by='pair')", "test_ties"),
+    Fault("ties: every prior keeps all rows", "laws/model.py", ", drawn_by=drawn_by)", ", drawn_by='pair')", "test_ties"),
     Fault("ties: as many as the perplexity", "_numba/calibration.py", "if above >= -tolerance", "if above > tolerance", "test_ties"),
     Fault("odds: a probability above 1", "kernels/odds.py", "if log_largest > _ROUNDING:", "if False:", "test_kernels"),
     Fault("ties: a higher perplexity than neighbors", "laws/bandwidths/perplexity.py", "if tied.max() < totals.min()", "if True", "test_own_neighbors"),

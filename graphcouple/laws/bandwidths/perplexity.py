@@ -151,8 +151,8 @@ class Perplexity(Bandwidth):
             warn(
                 f"perplexity={self.perplexity:g} leaves {rows.size} of {tied.size} rows almost without edges, the "
                 f"first row {rows[0]}: {tied[rows[0]]:g} neighbors are tied at its smallest distance, and the kernel "
-                f"is {strength[rows[0]]:.1g} there. Raise the perplexity above {tied.max():g}, or use prior D, under "
-                "which ties share equally."
+                f"is {strength[rows[0]]:.1g} there. Raise the perplexity well above {tied.max():g}, or use prior D, "
+                "under which ties share equally."
             )
         tied[rows] = 0.0
 
