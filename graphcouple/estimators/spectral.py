@@ -72,7 +72,9 @@ def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any = N
         if "unexpected keyword" in str(error):
             raise ValueError(f"kernel_params={params} do not fit kernel={kernel!r}: {error}.") from None
         if callable(kernel) and issparse(X):
-            raise ValueError(f"a kernel of your own fails on sparse rows ({error}); pass X.toarray().") from error
+            raise ValueError(
+                f"kernel gets sparse rows here, and failed ({error}); pass X.toarray() if it needs dense rows."
+            ) from error
         raise
 
 
