@@ -118,8 +118,8 @@ def embed(
         raise ValueError(
             "later calls would take the map in obsm['X_pca'] for the data; pass key_added, as 'X_pca_map'."
         )
-    if in_uns in adata.uns and not _is_own(adata.uns[in_uns]):
-        raise ValueError(f"uns[{in_uns!r}] is no record of embed; pass another key_added to keep both.")
+    if in_uns in adata.uns and not _is_replaceable(adata.uns[in_uns]):
+        raise ValueError(f"uns[{in_uns!r}] is no record of a map; pass another key_added to keep both.")
     estimator.fit(points, **options)
     _write(adata, in_obsm, estimator.embedding_)
     stated = {"method": name, "use_rep": used, "n_pcs": n_pcs, "neighbors_key": neighbors_key}
@@ -273,7 +273,7 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
     if use_rep is not None and layer is not None and use_rep != "X":
         raise ValueError(f"use_rep={use_rep!r} and layer={layer!r} name two representations; give one of them.")
     used = use_rep or default_representation(adata)
-    if use_rep is None and layer is None and used == "X" and adata.n_vars > MOST_COLUMNS:
+    if use_rep is None and layer is None and used == "X" and adata.n_vars > MOST_COLUMNS and adata.X is not None:
         raise KeyError(
             f"adata has {adata.n_vars} columns and no obsm['X_pca']; run sc.pp.pca(adata) first, or pass use_rep='X' "
             "to embed all columns."
@@ -283,7 +283,9 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
     else:
         points = matrix_of(adata) if used == "X" else _entry(adata.obsm, used, "obsm")
     if points is None:
-        raise KeyError(f"adata has no X; name a representation by use_rep, one of {sorted(adata.obsm)}.")
+        raise KeyError(
+            f"adata has no X; pass use_rep, one of {sorted(adata.obsm)}, or layer, one of {sorted(adata.layers)}."
+        )
     return _leading(in_memory(points), n_pcs, used), used
 
 
@@ -350,9 +352,9 @@ def _write(adata: Any, key: str, Z: FloatArray) -> None:
     adata.obsm[key] = Z
 
 
-def _is_own(record: Any) -> bool:
-    """Return whether `embed` made a record; other packages' have no version."""
-    return isinstance(record, Mapping) and "version" in record.get("params", ())
+def _is_replaceable(record: Any) -> bool:
+    """Return whether a record holds parameters only, as scanpy's of maps do, or is one of `embed`, with a version."""
+    return isinstance(record, Mapping) and (set(record) <= {"params"} or "version" in record.get("params", ()))
 
 
 def _outcome(estimator: Any) -> dict[str, Any]:

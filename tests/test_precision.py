@@ -183,6 +183,13 @@ def test_the_rank_of_tall_data_is_seen_through_a_gram_matrix(dtype, center, rng)
         gc.PrecisionCoupling(4, center=center, nu_z=2000.0).fit(X)
 
 
+def test_the_full_decomposition_of_many_rows_keeps_short_components(rng):
+    X = (rng.normal(size=(30_000, 3)) * [1.0, 0.004, 0.0003]).astype(np.float32)
+    assert gc.PrecisionCoupling("auto").fit(X).n_components_ == 2
+    far = np.vstack([rng.normal(size=(300, 4)), np.full((1, 4), 1e10)])
+    assert gc.PrecisionCoupling("auto").fit(sp.csr_array(far)).n_components_ == 4
+
+
 @pytest.mark.parametrize("center", [True, False])
 def test_components_beside_a_far_outlier_are_kept(center, rng):
     X = np.vstack([rng.normal(size=(100, 4)) * [2.0, 1.5, 1.0, 0.5], [[1e5] * 4]]).astype(np.float32)

@@ -185,6 +185,10 @@ def test_mistakes_are_named(cells):
     repeated = cells[:9].copy()
     repeated.var_names = [*repeated.var_names[:-1], repeated.var_names[0]]
     other.obsm["taken"], other.uns["colors"] = other.obsm["X_pca"], ["red"]
+    # A record of parameters alone, as scanpy's of a map, is replaced with the map.
+    other.uns["plain"] = {"params": {"a": 1.0}}
+    gc.scverse.embed(other, "pca", use_rep="X_pca", key_added="plain")
+    assert "version" in other.uns["plain"]["params"]
 
     def transform(**options):
         gc.scverse.transform(cells[:9].copy(), fitted, reference=cells, **options)
@@ -207,7 +211,7 @@ def test_mistakes_are_named(cells):
         (lambda: gc.scverse.embed(other, "pca", key_added="taken"), ValueError, "has 20 columns, not a map's"),
         (lambda: gc.scverse.embed(other, "pca", key_added="neighbors"), ValueError, r"uns\['neighbors'\] is no"),
         (lambda: gc.scverse.embed(other, "pca", key_added="colors"), ValueError, "another key_added to keep both"),
-        (lambda: gc.scverse.embed(bare), KeyError, r"adata has no X; name .* by use_rep, one of \['scvi'\]"),
+        (lambda: gc.scverse.embed(bare), KeyError, r"adata has no X; pass use_rep, one of \['scvi'\]"),
         (
             lambda: gc.scverse.transform(repeated, fitted, reference=cells),
             ValueError,

@@ -77,6 +77,9 @@ def test_labels_are_texts_or_numbers(tmp_path, cell):
     table, path = pl.DataFrame({"a": [1.0, 2.0], "money": [Decimal("2.5"), Decimal(1)]}), tmp_path / "t.parquet"
     table.with_columns(b=pl.Series([cell, cell])).write_parquet(path)
     assert repr(read_points(path, "money", ["a"])[1]) == "array([2.5, 1. ])"
+    long = [Decimal(10**20 + 1), Decimal(10**20 + 2)]
+    table.with_columns(b=pl.Series(long)).write_parquet(tmp_path / "long.parquet")
+    assert read_points(tmp_path / "long.parquet", "b", ["a"])[1].tolist() == [str(number) for number in long]
     with pytest.raises(ValueError, match=r"t\.parquet: the column 'b' of .* cannot be labels; write it as text"):
         read_points(path, "b")
 

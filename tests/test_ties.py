@@ -72,6 +72,9 @@ def test_ties_share_equally_and_are_counted():
 def test_rows_of_ties_lose_their_edges_where_no_row_must_keep_any(prior, perplexity, faint, first):
     with pytest.warns(UserWarning, match=f"leaves {faint} of 125 rows almost without edges, the first row {first}:"):
         law = posterior("grid", prior, perplexity=perplexity)
+    favoured = {"B": gc.Binary, "E": gc.FixedEdges}[prior](edge_prior=1.0)
+    with pytest.warns(UserWarning, match=f"leaves {faint} of 125 rows"):
+        gc.GraphModel("gaussian", favoured, gc.Perplexity(perplexity)).posterior(GRID)
     ties = (np.abs(GRID[:, None] - GRID).sum(axis=2) == 1.0).sum(axis=1)
     np.testing.assert_array_equal(law.mean().sum(axis=1) < 0.01, ties >= perplexity)
     with warnings.catch_warnings():

@@ -17,7 +17,7 @@ from graphcouple.cli._common import METHODS, guard_output, preset
     metavar="METHOD",
     default="tsne",
     show_default=True,
-    help="One of `graphcouple methods` that finds a graph among points.",
+    help="One of `graphcouple methods` that couples two laws.",
 )
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.")
 @click.option("--perplexity", type=float, help="Effective number of neighbors.")

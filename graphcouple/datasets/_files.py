@@ -359,6 +359,7 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     if suffix == ".txt":
         rows = [[line.strip().strip('"')] for line in text_of(path)]
     else:
+        check_size(path, unfolded_size(path))
         rows = [row for _, row in _parsed(path, mark)]
     # A mark in some labels separates no columns.
     texts = [mark.join(row).strip() for row in rows]

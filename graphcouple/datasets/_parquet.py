@@ -116,8 +116,10 @@ def _numbers(lazy: Any, columns: list[str], width: int, is_list: bool, pl: Any) 
 def _labels(path: Path, lazy: Any, column: str, dtype: Any, pl: Any) -> NDArray[Any]:
     values = lazy.select(pl.col(column)).collect().to_series()
     if dtype.is_numeric():
-        # NumPy has no decimals.
-        return np.asarray((values.cast(pl.Float64) if dtype.is_decimal() else values).to_numpy())
+        # NumPy has no decimals; long ones may be alike as floats, and stay texts.
+        numbers = values.cast(pl.Float64) if dtype.is_decimal() else values
+        if numbers.n_unique() == values.n_unique():
+            return np.asarray(numbers.to_numpy())
     try:
         labels = values.cast(pl.String).str.strip_chars().fill_null("").to_list()
     except pl.exceptions.PolarsError:

@@ -18,7 +18,7 @@ from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import warn_of_missing
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import product_of_rows
-from graphcouple.neighbors.points import workable
+from graphcouple.neighbors.points import DENSE_ENTRIES, workable
 from graphcouple.spectral import leading_svd
 
 # Scores whose length is below this many eps of the largest are rounding.
@@ -113,10 +113,11 @@ class PrecisionCoupling(EmbeddingEstimator):
             # A Gram matrix gives singular values only to the square root of the precision.
             eps, singular = float(np.finfo(points.dtype).eps), parts.singular_values
             short = parts.squared and not singular[-1] > (10.0 * eps) ** 0.5 * float(singular[0])
-            if short and self.svd_solver == "auto" and not issparse(points):
+            if short and self.svd_solver == "auto" and (not issparse(points) or n * p <= DENSE_ENTRIES):
+                points = points.toarray() if issparse(points) else points
                 parts = leading_svd(points, wanted, center=self.center, svd_solver="full", rng=rng)
         scores, singular, components, mean, squared = parts
-        tolerance = (10.0 * eps) ** 0.5 if squared else max(n, p) * eps
+        tolerance = (10.0 * eps) ** 0.5 if squared else min(max(n, p) * eps, (10.0 * eps) ** 0.5)
         rank = int(np.count_nonzero(singular > tolerance * float(singular[0])))
         q, squares = wanted, np.square(singular, dtype=np.float64)
         if self.n_components == "auto":

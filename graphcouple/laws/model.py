@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import joblib
@@ -303,8 +304,9 @@ class GraphModel(GraphLaw):
         Under prior B, the bandwidth is fitted to edge probabilities, not to their odds (Draganov 2021, section 5.1).
         """
         kernel = self.kernel.membership if self.prior.independent_edges else self.kernel
-        # An edge prior may make up for weak kernels.
-        drawn_by = self.prior.drawn_by if self.prior.edge_prior is None else None
+        # An edge prior above 1 may make up for weak kernels.
+        favour = 1.0 if self.prior.edge_prior is None else self.prior.edge_prior
+        drawn_by = self.prior.drawn_by if isinstance(favour, Real) and favour <= 1.0 else None
         return DistanceRows(support, sq_dist, kernel, n_jobs, copies, drawn_by=drawn_by)
 
 

@@ -155,8 +155,8 @@ def add_near(
     starts, shape = cells.starts, cells.shape
     sizes = np.empty(shape[0], dtype=np.int64)
     over_rows(int(shape[0]), n_jobs, block_sizes, starts, shape, sizes, at_least=POINTS_WORTH_THREADS)
-    # Infinity times the distance of two points in one place would be NaN.
-    most = np.finfo(points.dtype).max
+    # Infinity times the distance of two points in one place would be NaN, also after a product with a charge.
+    most = np.finfo(points.dtype).max / (4.0 * max(1.0, float(np.abs(charges).max(initial=0.0))))
     table = np.clip(table, -most, most).astype(points.dtype, copy=False)
     near = (int(sizes.max()), table, points.dtype.type(edge), cells.order, starts, shape, cells.xs, cells.ys, cells.cs)
     over_rows(starts.size - 1, n_jobs, add_near_pairs, *near, with_potential, potential, gradient)
