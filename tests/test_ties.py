@@ -81,7 +81,7 @@ def test_rows_of_ties_lose_their_edges_where_no_row_must_keep_any(prior, perplex
         warnings.simplefilter("error")
         posterior("grid", "D", perplexity=6.0)
         gc.GraphModel("gaussian", prior, gc.Perplexity(6.5)).posterior(GRID)
-        # A graph whose rows are all alike shares its edges equally.
+        # If all rows are alike, each has an equal share of the edges.
         even = np.array(list(np.ndindex(5, 5))) * (2.0 * np.pi / 5.0)
         torus = np.hstack([np.cos(even), np.sin(even)])
         if prior == "E":

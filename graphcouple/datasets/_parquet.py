@@ -116,7 +116,7 @@ def _numbers(lazy: Any, columns: list[str], width: int, is_list: bool, pl: Any) 
 def _labels(path: Path, lazy: Any, column: str, dtype: Any, pl: Any) -> NDArray[Any]:
     values = lazy.select(pl.col(column)).collect().to_series()
     if dtype.is_numeric():
-        # NumPy has no decimals; long ones may be alike as floats, and stay texts.
+        # NumPy has no decimals. Long decimals may be alike as floats; then the labels stay texts.
         numbers = values.cast(pl.Float64) if dtype.is_decimal() else values
         if numbers.n_unique() == values.n_unique():
             return np.asarray(numbers.to_numpy())
