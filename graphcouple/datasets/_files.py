@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice, pairwise
+from itertools import islice, pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ _FEW = 3
 
 # Lines that are searched for the first row after a header.
 _LOOKED_AT = 20
+
+_QUOTED = re.compile(r'(?:^|(?<=[,;\t]))"[^"]*"', re.MULTILINE)
 
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 READABLE = (".npy", ".npz", *TABLES, ".mtx", ".h5ad")
@@ -178,7 +180,8 @@ def first_row_of(path: Path) -> list[str]:
 def mark_of(path: Path) -> str:
     """Return what separates the columns: by the file's name, unless only another mark is in the first line."""
     usual = "\t" if suffix_of(path).startswith(".tsv") else ","
-    first = "".join(text_of(path, _LOOKED_AT)[:1])
+    # A quoted name may hold marks and line breaks.
+    first, *_ = _QUOTED.sub("", "\n".join(text_of(path, _LOOKED_AT))).split("\n")
     return usual if usual in first else next((mark for mark in ";\t," if mark in first), usual)
 
 
@@ -191,14 +194,15 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     first = [cell.strip() for cell in cells[0]] if cells and cells[0] else [""]
     second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
     # Every line of data has a number, so a first line without numbers is a header.
-    named = first[1:] if first[0] == "" else first
     # A name above a number also means a header, even beside numbers; marks of missing values are not names.
-    pairs = zip(first, second, strict=False)
+    pairs = list(zip_longest(first, second[: len(first)], fillvalue=""))
     over = any(_is_number(b) and not (_is_number(a) or a.strip().lower() in _MISSING) for a, b in pairs)
     # One name may be "Na" or "None"; a whole row of them is a row of missing values.
     without_numbers = not any(map(_is_number, first))
     missing = len(first) > 1 and all(cell.lower() in _MISSING for cell in first)
-    numbered = _number_columns(named, second[len(first) - len(named) :])
+    # A nameless first column is an index, and columns of text have no numbers.
+    numbers = [pair for pair in pairs[first[0] == "" :] if any(map(_is_number, pair))]
+    numbered = bool(numbers) and _number_columns(*map(list, zip(*numbers, strict=True)))
     return first, second, (without_numbers and not missing) or over or numbered
 
 
@@ -224,7 +228,7 @@ def _warn_of_first_row(path: Path, first: list[str], second: list[str], header: 
     in_order = _number_columns(numbers, []) and (first[0] == "0" or len(numbers) < len(first))
     if header and numbers and (few or not in_order):
         warn(f"{start} names of the columns; if it holds data, write a row of names above it.")
-    if not header and len(first) > _FEW and _step(first) not in (None, 0, _step(second)):
+    if not header and len(first) > _FEW and _step(numbers) not in (None, 0, _step(list(filter(_is_number, second)))):
         warn(f"{start} a point; if it numbers the columns, put a letter before each number.")
 
 
@@ -368,7 +372,10 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     below = slice(int(len(texts) == n_points + 1), len(texts))
     check_labels(path, texts[below])
     if texts[below] and all(len(row) > 1 for row in rows[below]):
-        raise ValueError(f"{path.name} has several columns; keep the one with labels, or name it with the data's file.")
+        raise ValueError(
+            f"{path.name} has several columns; keep the one with labels, or name it with the data's file. Quote labels "
+            f"that hold {mark!r}."
+        )
     return as_labels(np.array(texts[below]))
 
 
