@@ -114,12 +114,15 @@ def embed(
         if estimator is method:
             _check_metric(adata.uns[neighbors_key].get("params", {}).get("metric"), estimator)
     in_obsm, in_uns = (f"X_{name}", name) if key_added is None else (key_added, key_added)
-    if in_obsm == "X_pca" and adata.n_vars > MOST_COLUMNS:
+    if in_obsm == "X_pca" and (adata.n_vars > MOST_COLUMNS or matrix_of(adata) is None):
         raise ValueError(
             "later calls would take the map in obsm['X_pca'] for the data; pass key_added, as 'X_pca_map'."
         )
     if in_uns in adata.uns and not _is_replaceable(adata.uns[in_uns]):
         raise ValueError(f"uns[{in_uns!r}] is no record of a map; pass another key_added to keep both.")
+    n_components = estimator.get_params().get("n_components")
+    if isinstance(n_components, int):
+        _check_free(adata, in_obsm, n_components)
     estimator.fit(points, **options)
     _write(adata, in_obsm, estimator.embedding_)
     stated = {"method": name, "use_rep": used, "n_pcs": n_pcs, "neighbors_key": neighbors_key}
@@ -273,11 +276,6 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
     if use_rep is not None and layer is not None and use_rep != "X":
         raise ValueError(f"use_rep={use_rep!r} and layer={layer!r} name two representations; give one of them.")
     used = use_rep or default_representation(adata)
-    if use_rep is None and layer is None and used == "X" and adata.n_vars > MOST_COLUMNS and adata.X is not None:
-        raise KeyError(
-            f"adata has {adata.n_vars} columns and no obsm['X_pca']; run sc.pp.pca(adata) first, or pass use_rep='X' "
-            "to embed all columns."
-        )
     if layer is not None:
         points, used = _entry(adata.layers, layer, "layers"), f"layer {layer}"
     else:
@@ -285,6 +283,11 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
     if points is None:
         raise KeyError(
             f"adata has no X; pass use_rep, one of {sorted(adata.obsm)}, or layer, one of {sorted(adata.layers)}."
+        )
+    if use_rep is None and used == "X" and adata.n_vars > MOST_COLUMNS:
+        raise KeyError(
+            f"adata has {adata.n_vars} columns and no obsm['X_pca']; run sc.pp.pca(adata) first, or pass use_rep='X' "
+            "to embed all columns."
         )
     return _leading(in_memory(points), n_pcs, used), used
 
@@ -339,22 +342,30 @@ def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str 
     components = np.nan_to_num(_leading(np.asarray(_entry(reference.varm, "PCs", "varm")), n_pcs, "varm['PCs']"))
     query = query[:, reference.var_names]
     mean, points = (
-        in_memory(data.X if layer is None else _entry(data.layers, layer, "layers")) for data in (reference, query)
+        matrix_of(data) if layer is None else _entry(data.layers, layer, "layers") for data in (reference, query)
     )
+    if mean is None or points is None:
+        lacking = "reference" if mean is None else "query"
+        raise KeyError(f"the {lacking} has no X; pass layer, the name of a layer that both have.")
+    mean, points = in_memory(mean), in_memory(points)
     centred = reference.uns.get("pca", {}).get("params", {}).get("zero_center", True)
     shift = np.asarray(mean.mean(axis=0)).ravel() @ components if centred else 0.0
     return np.asarray(points @ components) - shift
 
 
-def _write(adata: Any, key: str, Z: FloatArray) -> None:
-    if key in adata.obsm and adata.obsm[key].shape != Z.shape:
+def _check_free(adata: Any, key: str, n_components: int) -> None:
+    if key in adata.obsm and adata.obsm[key].shape[1] != n_components:
         raise ValueError(f"obsm[{key!r}] has {adata.obsm[key].shape[1]} columns, not a map's; pass another key_added.")
+
+
+def _write(adata: Any, key: str, Z: FloatArray) -> None:
+    _check_free(adata, key, Z.shape[1])
     adata.obsm[key] = Z
 
 
 def _is_replaceable(record: Any) -> bool:
     """Return whether a record holds parameters only, as scanpy's of maps do, or is one of `embed`, with a version."""
-    return isinstance(record, Mapping) and (set(record) <= {"params"} or "version" in record.get("params", ()))
+    return isinstance(record, Mapping) and (set(record) <= {"params"} or "version" in (record.get("params") or ()))
 
 
 def _outcome(estimator: Any) -> dict[str, Any]:

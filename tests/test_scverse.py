@@ -181,7 +181,7 @@ def test_mistakes_are_named(cells):
     wide = anndata.AnnData(np.ones((60, 70)))
     fitted = gc.PrecisionCoupling().fit(cells.obsm["X_pca"])
     other = cells.copy()
-    bare = anndata.AnnData(obs=cells.obs, obsm={"scvi": cells.obsm["X_pca"]})
+    bare = anndata.AnnData(obs=cells.obs, var=cells.var, obsm={"scvi": cells.obsm["X_pca"]}, varm=cells.varm)
     repeated = cells[:9].copy()
     repeated.var_names = [*repeated.var_names[:-1], repeated.var_names[0]]
     other.obsm["taken"], other.uns["colors"] = other.obsm["X_pca"], ["red"]
@@ -208,10 +208,13 @@ def test_mistakes_are_named(cells):
         (lambda: gc.scverse.embed(cells, neighbors_key="bbknn"), KeyError, "run sc.pp.neighbors"),
         (lambda: gc.scverse.embed(cells, "isomap", neighbors_key="neighbors"), ValueError, "takes no stored neighbors"),
         (lambda: gc.scverse.embed(cells, "pca", copy=True), ValueError, "later calls would take the map"),
-        (lambda: gc.scverse.embed(other, "pca", key_added="taken"), ValueError, "has 20 columns, not a map's"),
+        (lambda: gc.scverse.embed(other, gc.TSNE(perplexity=-1), key_added="taken"), ValueError, "has 20 columns"),
         (lambda: gc.scverse.embed(other, "pca", key_added="neighbors"), ValueError, r"uns\['neighbors'\] is no"),
         (lambda: gc.scverse.embed(other, "pca", key_added="colors"), ValueError, "another key_added to keep both"),
         (lambda: gc.scverse.embed(bare), KeyError, r"adata has no X; pass use_rep, one of \['scvi'\]"),
+        (lambda: gc.scverse.embed(bare, "pca", use_rep="scvi"), ValueError, "later calls would take the map"),
+        (lambda: gc.scverse.transform(bare, fitted, reference=cells), KeyError, "the query has no X; pass layer"),
+        (lambda: gc.scverse.transform(cells, fitted, reference=bare), KeyError, "the reference has no X; pass layer"),
         (
             lambda: gc.scverse.transform(repeated, fitted, reference=cells),
             ValueError,
