@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import dask
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,10 +17,11 @@ from dask.distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
 
 import graphcouple as gc
 from graphcouple.distributed import fit_landmarks
-from graphcouple.distributed.landmarks import as_chunks
+from graphcouple.distributed.chunks import as_chunks
 
 ROWS, CLASSES = gc.datasets.make_branches(900, random_state=0)
 TSNE = gc.TSNE(perplexity=10, max_iter=60, random_state=0)
@@ -84,17 +86,35 @@ def test_parquet_files_are_read(tmp_path):
 
 @pytest.mark.parametrize("values", [["x", "y"], pd.to_datetime(["2020-01-01", "2020-01-02"]), [None, b"x"]])
 def test_columns_of_other_values_are_named(values, tmp_path):
-    pd.DataFrame({"a": [1.0, 2.0], "b": values}).to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(
-        TypeError, match=r"X must hold real numbers, and its column 'b' has dtype .*; encode or drop it"
-    ):
-        as_chunks(tmp_path / "rows.parquet")
+    table = pd.DataFrame({"a": [1.0, 2.0], "b": values})
+    table.to_parquet(tmp_path / "rows.parquet")
+    for rows in (tmp_path / "rows.parquet", table, dd.from_pandas(table, npartitions=2)):
+        with pytest.raises(TypeError, match=r"X must hold real numbers, and its column 'b' has dtype .*; encode or"):
+            as_chunks(rows)
+    for array in (table.to_numpy(dtype=object), da.from_array(table.to_numpy(dtype=object), chunks=(1, -1))):
+        with pytest.raises(TypeError, match=r"X must hold real numbers \(.*\); encode or drop"):
+            as_chunks(array).compute()
 
 
 def test_sparse_rows_are_refused():
     for X in (sp.csr_array(ROWS), da.from_array(ROWS, chunks=(300, -1)).map_blocks(sp.csr_matrix)):
         with pytest.raises(TypeError, match="X must be dense, and is sparse; reduce it first"):
             as_chunks(X)
+    # A dask array may declare dense chunks.
+    hidden = da.from_delayed(dask.delayed(sp.csr_array)(ROWS), ROWS.shape, float)
+    for call in (
+        lambda: fit_landmarks(hidden, First(), n=9),
+        lambda: fit_landmarks(hidden, TSNE, n=9, importance="leverage"),
+        lambda: gc.distributed.nearest_neighbors(hidden, 5)[0].compute(),
+    ):
+        with pytest.raises(TypeError, match="X must be dense, and is sparse; reduce it first"):
+            call()
+
+
+def test_importance_needs_an_estimator_with_weights():
+    for estimator in (PCA(2), make_pipeline(PCA(2), TSNE), gc.ClassicalMDS(2)):
+        with pytest.raises(TypeError, match="takes no sample weights, which importance needs; leave importance out"):
+            fit_landmarks(ROWS, estimator, n=9, importance="leverage")
 
 
 def test_the_sample_of_many_rows_does_not_depend_on_chunks():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 import sys
 import warnings
@@ -72,6 +73,12 @@ def is_word(name: str, value: Any, word: str, otherwise: str) -> bool:
     if isinstance(value, str) and value != word:
         raise ValueError(f"{name} must be {word!r} or {otherwise}, got {value!r}.")
     return isinstance(value, str)
+
+
+def takes_weights(fit: Any) -> bool:
+    """Return whether a `fit` takes sample weights, by name or among other options."""
+    known = inspect.signature(fit).parameters
+    return "sample_weight" in known or any(each.kind is each.VAR_KEYWORD for each in known.values())
 
 
 def check_fraction(name: str, value: Any) -> None:

@@ -9,72 +9,18 @@ the rows.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from graphcouple._support.validation import check_integer, check_unmasked, is_word, require, warn
+from graphcouple._support.validation import check_integer, is_word, takes_weights, warn
+from graphcouple.distributed.chunks import as_chunks, check_finite, dense_rows
 from graphcouple.neighbors import product_of_rows
-
-# Without this check, the reader of Parquet would fail on them without a remedy.
-_OTHER_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".gz", ".mtx", ".mat", ".h5", ".h5ad")
-
-
-def as_chunks(X: Any) -> Any:
-    """Return rows as a dask array of known chunks, none of which cuts a row."""
-    da = require("dask.array", "graphcouple.distributed needs dask", "dask")
-    if isinstance(X, (str, os.PathLike)):
-        if Path(X).suffix.lower() in _OTHER_FILES:
-            raise ValueError(f"X must be a Zarr array (.zarr), or a Parquet file or folder, got {os.fspath(X)!r}.")
-        if Path(X).suffix == ".zarr":
-            X = da.from_zarr(os.fspath(X))
-        else:
-            require("pyarrow", "reading Parquet by dask needs pyarrow", "dask")
-            dd = require("dask.dataframe", "reading Parquet by dask needs dask[dataframe]", "dask")
-            X = _numbers_of(dd.read_parquet(os.fspath(X))).to_dask_array(lengths=True)
-    elif sp.issparse(getattr(X, "_meta", X)):
-        raise TypeError("X must be dense, and is sparse; reduce it first, for example by TruncatedSVD.")
-    elif not isinstance(X, da.Array):
-        check_unmasked(X, "X")
-        X = np.asarray(X)
-    if X.dtype.kind not in "biufO":
-        raise TypeError(f"X must hold real numbers, got dtype {X.dtype}; encode or drop its other columns first.")
-    X = X.astype(np.float64) if X.dtype.kind == "O" else X
-    X = X if isinstance(X, da.Array) else da.from_array(X)
-    if isinstance(X._meta, np.ma.MaskedArray):
-        raise ValueError(
-            "X has chunks of masked arrays, whose masks would be lost; impute or drop the masked entries, and pass "
-            "da.ma.getdata(X)."
-        )
-    if X.ndim != 2:
-        raise ValueError(f"X must have shape (n_rows, n_features), got {X.shape}.")
-    if np.isnan(X.shape[0]):
-        raise ValueError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")
-    if X.dtype not in (np.float32, np.float64):
-        # Differences of integers, and squares in half precision, overflow, and means do not fit in their place.
-        X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
-    # Filters may leave empty chunks, without rows to sample.
-    return X.rechunk({0: tuple(size for size in X.chunks[0] if size) or (0,), 1: -1})
-
-
-def _numbers_of(frame: Any) -> Any:
-    """Return a table whose missing numbers are NaN; raise if a column holds other values."""
-    from pandas.api.types import is_numeric_dtype
-
-    for name, dtype in frame.dtypes.items():
-        if not is_numeric_dtype(dtype):
-            raise TypeError(f"X must hold real numbers, and its column {name!r} has dtype {dtype}; encode or drop it.")
-    missing = [name for name, dtype in frame.dtypes.items() if not isinstance(dtype, np.dtype)]
-    return frame.astype(dict.fromkeys(missing, np.float64))
-
 
 # Rows that share a seed, so that samples do not depend on chunks; a generator costs as much as many random numbers.
 _SEEDED = 1024
@@ -262,9 +208,14 @@ def fit_landmarks(
         estimator = TSNE(random_state=0)
     if not hasattr(estimator, "transform"):
         raise TypeError(f"estimator must have transform, to place the other rows; {type(estimator).__name__} has none.")
+    # A pipeline's options belong to its steps.
+    if importance is not None and (hasattr(estimator, "steps") or not takes_weights(estimator.fit)):
+        raise TypeError(
+            f"{type(estimator).__name__} takes no sample weights, which importance needs; leave importance out."
+        )
     landmarks, weights = sampled(rows, n, importance, seed)
     options = {} if weights is None else {"sample_weight": weights}
-    points = np.ascontiguousarray(rows[landmarks].compute())
+    points = np.ascontiguousarray(dense_rows(rows[landmarks].compute()))
     try:
         fitted = clone(estimator).fit(points, **options)
     except ValueError:
@@ -281,7 +232,7 @@ def sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], N
     of_rows, numbers = None, None
     if is_word("importance", importance, "leverage", "an array or None") and n < n_rows:
         some, _ = sampled(X, min(_TRAINING_ROWS, n_rows), None, seed)
-        of_rows = _leverage_of(X[some].compute())
+        of_rows = _leverage_of(dense_rows(X[some].compute()))
     elif importance is not None and not isinstance(importance, str):
         import dask.array as da
 
@@ -318,13 +269,6 @@ def _smallest_keys(
     return smallest
 
 
-def check_finite(rows: NDArray[Any], numbers: NDArray[Any]) -> None:
-    """Raise with the number of the first row that is not finite."""
-    bad = ~np.isfinite(rows).all(axis=1)
-    if bad.any():
-        raise ValueError(f"X must be finite, and is not in row {numbers[bad][0]}; drop or fix the rows that are not.")
-
-
 def _keys_of(
     values: Any, of_rows: Callable[[Any], NDArray[Any]] | None, first: int, size: int, n: int, seed: int
 ) -> _Sample:
@@ -333,7 +277,7 @@ def _keys_of(
     drawn = np.concatenate([np.random.default_rng([seed, block]).random(_SEEDED) for block in blocks])
     drawn = drawn[first - blocks[0] * _SEEDED :][:size]
     if of_rows is not None:
-        check_finite(np.asarray(values), first + np.arange(size))
+        check_finite(dense_rows(values), first + np.arange(size))
         importance = of_rows(np.asarray(values))
     else:
         importance = np.ones(size) if values is None else np.asarray(values, dtype=np.float64)
@@ -384,6 +328,6 @@ def _placed(rows: Any, model: Any, landmarks: NDArray[Any], block_info: Any) -> 
 def _by_model(rows: Any, model: Any, method: str, first: int, last: int) -> Any:
     """Return the result of a method of a fitted model for some rows of a chunk, which ends before row `last`."""
     try:
-        return getattr(model, method)(np.asarray(rows))
+        return getattr(model, method)(dense_rows(rows))
     except ValueError as error:
         raise ValueError(f"in the rows from {first} to {last - 1}: {error}") from error

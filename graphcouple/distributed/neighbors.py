@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_integer
-from graphcouple.distributed.landmarks import as_chunks, check_finite, sampled
+from graphcouple.distributed.chunks import as_chunks, check_finite, dense_rows
+from graphcouple.distributed.landmarks import sampled
 from graphcouple.neighbors.inverted_file import InvertedFile
 from graphcouple.neighbors.merging import Nearest, merge, partial
 from graphcouple.neighbors.points import shift_of, shifted
@@ -115,7 +116,7 @@ def _trained(X: Any, n_neighbors: int, n_parts: int, seed: int) -> _Lists:
 
     n = X.shape[0]
     sample, _ = sampled(X, min(n, max(_SAMPLED, 4 * n_neighbors)), None, seed)
-    points = X[sample].compute()
+    points = dense_rows(X[sample].compute())
     check_finite(points, sample)
     shift = shift_of(points)
     index = InvertedFile(shifted(points, shift), n_neighbors, n_rows=n)
@@ -133,7 +134,7 @@ def _trained(X: Any, n_neighbors: int, n_parts: int, seed: int) -> _Lists:
 
 def _send(chunk: Any, lists: _Lists, first: int, n_parts: int) -> list[_Sent]:
     """Return the rows of a chunk that each part needs."""
-    rows = np.asarray(chunk)
+    rows = dense_rows(chunk)
     check_finite(rows, first + np.arange(len(rows)))
     rows = shifted(rows, lists.shift)
     list_of = lists.empty.lists_of(rows)

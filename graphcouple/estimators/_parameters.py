@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._metadata_requests import RequestMethod
 from sklearn.utils._param_validation import validate_parameter_constraints
 
+from graphcouple._support.validation import takes_weights
 from graphcouple.estimators._peers import why_unknown
 from graphcouple.estimators._vocabulary import VOCABULARY, Word
 
@@ -41,12 +42,11 @@ def _whole(fit: Any) -> Any:
         # Other attributes are parameters, or the user's own.
         return {name: value for name, value in vars(estimator).items() if name.startswith("_") or name.endswith("_")}
 
-    known = inspect.signature(fit).parameters
-    takes_weights = "sample_weight" in known or any(each.kind is each.VAR_KEYWORD for each in known.values())
+    weighable = takes_weights(fit)
 
     @functools.wraps(fit)
     def fit_or_restore(self: Any, *arguments: Any, **options: Any) -> Any:
-        if "sample_weight" in options and not takes_weights:
+        if "sample_weight" in options and not weighable:
             raise TypeError(f"{type(self).__name__} takes no sample weights: it counts each row once. Repeat rows.")
         before = fitted(self)
         try:
