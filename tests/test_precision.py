@@ -172,6 +172,9 @@ def test_rank_deficient_data(rng):
     with np.errstate(divide="raise"):
         constant = gc.PrecisionCoupling(1, center=False, svd_solver="arpack").fit(np.ones((10, 3)))
     np.testing.assert_allclose(constant.embedding_**2, 3.0)
+    for zeros, solver in ((np.zeros((10, 3)), "arpack"), (sp.csr_array((10, 3)), "auto")):
+        nothing = gc.PrecisionCoupling(2, center=False, svd_solver=solver).fit(zeros)
+        np.testing.assert_array_equal(nothing.singular_values_, 0.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

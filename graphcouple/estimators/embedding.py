@@ -178,8 +178,8 @@ class EmbeddingEstimator(ScikitTransformer):
     def _checked(self, X: Any) -> Any:
         """Return the points to fit, as floats in contiguous rows, and remember their columns."""
         points = as_points(self._validated(X, ensure_min_samples=2))
-        if not issparse(points) and (points[:_FIRST] == points[0]).all() and (points == points[0]).all():
-            warn(f"all {len(points)} rows of X are equal, so there is nothing to embed; look at how X was made.")
+        if _are_equal(points[:_FIRST]) and _are_equal(points):
+            warn(f"all {points.shape[0]} rows of X are equal, so there is nothing to embed; look at how X was made.")
         elif not self.takes_distances and looks_like_distances(points):
             warn(
                 f"X, of shape {points.shape}, looks like a matrix of distances, and its rows are taken as points. If "
@@ -355,6 +355,12 @@ class HasLaw(EmbeddingEstimator):
         if state.get("_given") is not None:
             state["_posterior"] = None
         return state
+
+
+def _are_equal(points: Any) -> bool:
+    if issparse(points):
+        return bool((points.max(axis=0) != points.min(axis=0)).nnz == 0)
+    return bool((points == points[0]).all())
 
 
 def _unportable(estimator: EmbeddingEstimator) -> dict[str, None]:

@@ -66,14 +66,19 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
         mean = (pca.mean_ + shift).astype(X.dtype)
         return LeadingSVD(scores, pca.singular_values_, pca.components_, mean, squared)
     mean = np.zeros(X.shape[1], dtype=X.dtype)
-    if k < min(X.shape) and (svd_solver in ("arpack", "randomized") or sp.issparse(X)):
+    if sp.issparse(X) and svd_solver == "auto":
+        svd_solver = "arpack"
+    if k < min(X.shape) and svd_solver in ("arpack", "randomized"):
         from sklearn.decomposition import TruncatedSVD
 
         algorithm = "randomized" if svd_solver == "randomized" else "arpack"
         svd = TruncatedSVD(k, algorithm=algorithm, random_state=rng)
         # TruncatedSVD divides by the variance too.
-        with np.errstate(invalid="ignore", divide="ignore"):
-            scores = svd.fit_transform(X)
+        try:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                scores = svd.fit_transform(X)
+        except ArpackError:
+            return LeadingSVD(*_gram_svd(X), mean, True)
         return LeadingSVD(scores, svd.singular_values_, svd.components_, mean, False)
     tall = svd_solver == "auto" and X.shape[0] >= 10 * X.shape[1]
     if sp.issparse(X) or tall or svd_solver == "covariance_eigh":
