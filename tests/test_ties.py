@@ -89,6 +89,8 @@ def test_rows_of_ties_lose_their_edges_where_no_row_must_keep_any(prior, perplex
             np.testing.assert_allclose(mean.sum(axis=1), 1.0)
     # Under prior E, the rows of new points have edges of their own.
     fitted = gc.GraphModel("gaussian", prior, gc.Perplexity(6.5)).given(GRID)
+    with pytest.warns(UserWarning, match="no nearest neighbors; look at the data and the metric"):
+        gc.GraphModel("gaussian", prior, gc.Perplexity(5.0)).posterior(np.eye(20))
     said = "leaves 1 of 2 rows almost" if prior == "B" else "not reached in 1 of 2 rows.*share equally"
     with pytest.warns(UserWarning, match=said):
         edges = fitted.new_edges(np.array([[1.5, 1.5, 1.5], [0.1, 0.2, 0.3]]))

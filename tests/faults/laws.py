@@ -233,7 +233,7 @@ FAULTS = [
           "np.log2((n_rows or X.shape[0]) / _POINTS_A_LIST)", "np.log2(X.shape[0] / _POINTS_A_LIST)", "test_merging"),
     Fault("neighbours of chunks: parts that rows search are left out", "distributed/neighbors.py",
           "part_of[nearest[:n_searched]]", "part_of[nearest[:1]]", "test_merging"),
-    Fault("neighbours of chunks: bad rows counted in their chunk", "distributed/landmarks.py", "numbers[bad][0]", "np.flatnonzero(bad)[0]", "test_merging"),
+    Fault("neighbours of chunks: bad rows counted in their chunk", "distributed/chunks.py", "numbers[bad][0]", "np.flatnonzero(bad)[0]", "test_merging"),
     Fault("neighbours of chunks: a part for each chunk", "distributed/neighbors.py", "-(-rows.size // _ENTRIES_A_PART)", "len(sizes)", "test_merging"),
     Fault("neighbors: searched in a point's own list only", "neighbors/inverted_file.py", "searched = sq_dist <= np.partition(",
           "searched = sq_dist < -1e300 + 0.0 * np.partition(", "test_neighbors"),

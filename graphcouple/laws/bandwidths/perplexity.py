@@ -115,7 +115,8 @@ class Perplexity(Bandwidth):
             # If the whole graph shares the edges, only ratios of the kernel's values count.
             log_strength -= log_strength.max() if rows.drawn_by == "graph" else 0.0
             self._warn_of_faint(np.exp(log_strength), tied)
-        self._warn_of_ties(tied, totals)
+        others = n - 1.0 if rows.places is None and counts is None else np.inf
+        self._warn_of_ties(tied, totals, others)
         return np.zeros(n), scale
 
     def _check_enough(self, totals: FloatArray, n: int) -> None:
@@ -156,13 +157,16 @@ class Perplexity(Bandwidth):
             )
         tied[rows] = 0.0
 
-    def _warn_of_ties(self, tied: FloatArray, totals: FloatArray) -> None:
+    def _warn_of_ties(self, tied: FloatArray, totals: FloatArray, others: float) -> None:
         """Warn of rows whose ties exceed the perplexity; only more neighbours help if a row has no others."""
         rows = np.flatnonzero(tied > self.perplexity * (1.0 + _SEARCH_TOLERANCE))
         if rows.size:
             remedy = "Raise the perplexity" if tied.max() < totals.min() else "Give more neighbors, and a perplexity"
+            remedy = f"{remedy} above {tied.max():g}, to tell ties from others."
+            if tied.max() >= others:
+                remedy = "A point as far from all others has no nearest neighbors; look at the data and the metric."
             warn(
                 f"perplexity={self.perplexity:g} is not reached in {rows.size} of {tied.size} rows, the first row "
                 f"{rows[0]}: {tied[rows[0]]:g} neighbors are tied at its smallest distance, and share equally. "
-                f"{remedy} above {tied.max():g}, to tell ties from others."
+                f"{remedy}"
             )
