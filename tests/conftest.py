@@ -58,6 +58,13 @@ def rng():
 
 
 @pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Work in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def run(capfd, monkeypatch):
     """Run the command in this process; return its status, standard output and standard error."""
 

@@ -11,12 +11,6 @@ import scipy.sparse as sp
 from graphcouple import cli
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.fixture(scope="module")
 def points():
     rng = np.random.default_rng(0)
@@ -227,115 +221,6 @@ def test_kernels_can_be_written(folder, run, kernel):
     assert run("embed", "iris", "--latent-prior", "B", "--latent-kernel", kernel, "-n", 3, "--no-plot")[0] == 0
 
 
-def _broken_csv(folder):
-    (folder / "words.csv").write_text("a,b\n1,x\n2,y\n")
-    (folder / "ragged.csv").write_text("1,2\n3\n")
-    (folder / "empty.csv").write_text("")
-    (folder / "gap.csv").write_text("a,b\n1,2\n1,\n3,4\n")
-    (folder / "nan.csv").write_text("1,2\nnan,4\n5,6\n")
-    (folder / "wide.csv").write_text("a,b,kind\n1,2,x\n1,050,3,x\n4,5,y\n")
-    (folder / "one.csv").write_text("1,2\n")
-    (folder / "few.txt").write_text("a\nb\n")
-    (folder / "broken.npy").write_bytes(b"not numpy")
-    (folder / "broken.mtx").write_text("not a matrix")
-    (folder / "index.csv").write_text("a,,b\n1,x,2\n3,y,4\n")
-    np.savez(folder / "odd.npz", a=np.ones(3), b=np.ones(3))
-    np.save(folder / "objects.npy", np.array([{"a": 1}], dtype=object))
-    np.save(folder / "line.npy", np.arange(5.0))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["missing.csv"], "no such file"),
-        (["unheard_of"], "neither a file"),
-        (["words.csv"], "b"),
-        (["ragged.csv"], "ragged.csv"),
-        (["empty.csv"], "empty"),
-        (["nan.csv"], "no finite number in line 2, column 0"),
-        (["gap.csv"], "no number in line 3, column b"),
-        (["wide.csv", "--labels", "kind"], "4 cells in line 3, but 3 in its first row"),
-        (["one.csv"], "1 sample"),
-        (["broken.npy"], "NumPy"),
-        (["broken.mtx"], "Matrix Market"),
-        (["odd.npz"], "call the points X"),
-        (["objects.npy"], "NumPy"),
-        (["line.npy"], "2D array"),
-        (["few.txt"], "ending"),
-        (["iris", "--labels", "few.txt"], "2 labels"),
-        (["nan.csv", "--labels", "colour"], "colour"),
-        (["iris", "--labels", "nan.csv"], "several columns"),
-        (["iris", "--labels", "odd.npz"], r"labels are read from \.npy, \.txt"),
-        (["index.csv"], r"Non-numeric column\(s\): 1 \(without a name\)"),
-        (["index.csv", "--labels", "aa"], "did you mean 'a'"),
-        (["iris", "--perplexity", "many"], "many"),
-        (["iris", "--perplexity", "5,many"], "5,many"),
-        (["iris", "--n-neighbors", "150"], "n_neighbors=150"),
-        (["iris", "-m", "umap", "--perplexity", "5"], "does not apply"),
-        (["iris", "-m", "magic"], "magic"),
-        (["iris", "-m", "ccpca", "--init", "pca"], "does not apply"),
-        (["iris", "-m", "ccpca", "-n", "10"], "--iterations does not apply"),
-        (["iris", "-m", "ccpca", "--latent-prior", "D"], "does not apply"),
-        (["iris", "-m", "ccpca", "--component-weight", "1"], "does not apply"),
-        (["iris", "-m", "ccpca", "-c", "5"], "n_components=5"),
-        (["iris", "--component-weight", "-1"], "weight"),
-        (["iris", "--component-weight", "much"], "neither a number"),
-        (["iris", "--large-scale", "-1"], "weight"),
-        (["iris", "--density", "-1"], "--density: weight"),
-        (["iris", "-m", "isomap", "--large-scale", "1"], "--large-scale does not apply"),
-        (["iris", "-m", "pca", "--prototypes", "5"], "--prototypes does not apply"),
-        (["iris", "--init", "magic"], "magic"),
-        (["iris", "-c", "0"], "n_components"),
-        (["iris", "-n", "0"], "max_iter"),
-        (["iris", "-s", "-1"], "seed|random_state"),
-        (["iris", "--latent-kernel", "cosine"], "cosine"),
-        (["iris", "--latent-kernel", "rational"], "rational"),
-        (["iris", "--latent-kernel", "student:x"], "student:x"),
-        (["iris", "--input-prior", "B"], "undefined"),
-        (["iris", "--metric", "nearness"], "nearness"),
-        (["iris", "-o", "out.xlsx"], "ending"),
-        (["iris", "-o", "nowhere/out.npy"], "folder"),
-        (["iris", "-p", "out.bmp"], "ending"),
-        (["iris", "--unknown"], "unknown"),
-        (["iris", "--set", "exaggeration"], "'exaggeration' has no '='"),
-        (["iris", "--set", "exageration=2"], "did you mean 'exaggeration'"),
-        (["iris", "--set", "exaggeration=much"], "exaggeration"),
-        (["iris", "-c", "3", "--set", "n_components=2"], "--components and --set n_components give one parameter"),
-        (["iris", "--n-neighbors", "9", "--set", "n_neighbors=5"], "--n-neighbors and --set n_neighbors give one"),
-        (["iris", "--set", "exaggeration=2", "--set", "exaggeration=3"], "exaggeration is given twice"),
-        ([], "DATA"),
-    ],
-)
-def test_failures_are_one_line_status_two_and_write_nothing(folder, run, arguments, message):
-    import re
-
-    _broken_csv(folder)
-    before = sorted(p.name for p in folder.rglob("*"))
-    code, out, err = run("embed", *arguments)
-    assert code == 2
-    assert out == ""
-    assert err.startswith("graphcouple: error: ")
-    assert err.count("\n") == 1
-    assert re.search(message, err)
-    assert sorted(p.name for p in folder.rglob("*")) == before
-
-
-def test_an_existing_output_survives_a_failure(folder, run, monkeypatch):
-    (folder / "out.npy").write_text("precious")
-    (folder / "out.png").write_text("precious")
-    import graphcouple.plotting
-
-    def fail(*args, **kwargs):
-        raise ValueError("no picture today")
-
-    monkeypatch.setattr(graphcouple.plotting, "plot", fail)
-    code, _, err = run("embed", "iris", "-n", 3, "-o", "out.npy")
-    assert code == 2
-    assert "no picture today" in err
-    assert (folder / "out.npy").read_text() == (folder / "out.png").read_text() == "precious"
-    assert sorted(p.name for p in folder.iterdir()) == ["out.npy", "out.png"]
-
-
 def test_an_existing_output_is_replaced_by_a_finished_one(folder, run):
     (folder / "out.npy").write_text("old")
     assert run("embed", "iris", "-n", 3, "-o", "out.npy")[0] == 0
@@ -343,20 +228,6 @@ def test_an_existing_output_is_replaced_by_a_finished_one(folder, run):
     mask = os.umask(0)
     os.umask(mask)
     assert (folder / "out.npy").stat().st_mode & 0o777 == 0o666 & ~mask
-
-
-def test_missing_matplotlib_is_said_before_any_work(folder, run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, _, err = run("embed", "iris", "-p", "iris.png")
-    assert code == 2
-    assert "python -m pip install '.[plot]'" in err
-    assert not list(folder.iterdir())
-    # Without a picture asked for by name, there is still an embedding.
-    code, _, err = run("embed", "iris", "-m", "pca")
-    assert code == 0
-    assert "no picture, as plotting needs matplotlib; install the extra 'plot'" in err
-    assert err.count("\n") == 1
-    assert [path.name for path in folder.iterdir()] == ["iris-pca.npy"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["embed", "--help"]])
@@ -370,13 +241,6 @@ def test_laws_of_a_preset_that_chooses_its_own_iterations_can_be_exchanged(run, 
     status, _, err = run("embed", "iris", "-m", "umap", "--latent-kernel", "student", "--no-plot", "-o", "out.npy")
     assert (status, err) == (0, "")
     assert np.load("out.npy").shape == (150, 2)
-
-
-def test_warnings_of_the_library_are_printed(folder, run):
-    np.save("equal.npy", np.ones((30, 3)))
-    code, _, err = run("embed", "equal.npy", "--init", "ccpca", "--perplexity", 5, "-n", 5, "--no-plot")
-    assert code == 0
-    assert "graphcouple: warning: init='ccpca': the means of all components are the same" in err
 
 
 def test_an_estimate_has_seconds_and_memory_or_says_why_not(run):

@@ -10,10 +10,7 @@ from graphcouple import cli
 from graphcouple._support.registry import METHODS
 from graphcouple.kernels import KERNELS
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_columns_of_a_table_are_points_labels_or_texts(tmp_path, run):

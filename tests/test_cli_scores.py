@@ -8,10 +8,7 @@ import pytest
 
 import graphcouple as gc
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def read(path):
@@ -87,43 +84,6 @@ def test_compare_with_own_starts_and_no_picture(run, tmp_path):
     assert [line["method"] for line in read("out.csv")] == ["tsne", "umap"]
     assert "stability" not in out
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["compare", "iris", "-m", "tsne,ivis"], "--methods 'ivis' must be one of"),
-        (["compare", "iris", "-m", ","], "--methods must name at least one"),
-        (["compare", "iris", "-i", "zero"], "--inits 'zero' must be one of"),
-        (["compare", "iris", "--seeds", 0], "--seeds"),
-        (["compare", "iris", "-o", "out.txt"], "the ending must be one of .csv"),
-        (["compare", "iris", "--rows", 1], "n_rows must be at least 2"),
-        (["compare", "short.npy"], "n_samples = 3"),
-        (["evaluate", "iris", "good.npy", "good.npy"], "named twice"),
-        (["evaluate", "iris", "good.npy", "-o", "folder.csv"], "is a folder"),
-        (["compare", "none"], "unknown data 'none'"),
-        (["evaluate", "iris"], "EMBEDDINGS"),
-        (["evaluate", "iris", "none.npy"], "no such file"),
-        (["evaluate", "iris", "short.npy"], "Z['short.npy'] has 3 rows, but X has 150"),
-        (["evaluate", "iris", "nan.npy"], "Z['nan.npy'] holds NaN"),
-        (["evaluate", "iris", "good.npy", "-k", 149], "K=149 must be at most"),
-        (["evaluate", "iris", "good.npy", "-o", "out.txt"], "the ending must be one of .csv"),
-        (["evaluate", "iris", "good.npy", "-o", "no/out.csv"], "folder no does not exist"),
-        (["evaluate", "iris", "good.npy", "--metric", "fast"], "metric"),
-    ],
-)
-def test_failures_are_one_line_and_write_nothing(run, tmp_path, arguments, message):
-    np.save("short.npy", np.ones((3, 2)))
-    np.save("nan.npy", np.full((150, 2), np.nan))
-    np.save("good.npy", gc.datasets.load("iris")[0][:, :2])
-    (tmp_path / "folder.csv").mkdir()
-    before = sorted(tmp_path.iterdir())
-    code, out, err = run(*arguments)
-    assert (code, out) == (2, "")
-    assert err.startswith("graphcouple: error: ")
-    assert err.count("\n") == 1
-    assert message in err
-    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_scores_of_some_maps_only_are_shown(tmp_path, run):

@@ -165,24 +165,23 @@ def test_damaged_models(tmp_path):
 NAMES = ("[b]x[", "$bad_{$", "esc\x1b[31m", "[link=a]y", "a$b")
 
 
-def test_names_and_labels_are_text_wherever_they_are_shown(tmp_path, monkeypatch, run):
-    monkeypatch.chdir(tmp_path)
+def test_names_and_labels_are_text_wherever_they_are_shown(folder, run):
     points = RNG.normal(size=(60, 4))
     labels = ["[/b]", "$x_{$", "a\x1b[2J"] * 20
     rows = (",".join(map(str, row)) + "," + label for row, label in zip(points, labels, strict=True))
     for name in NAMES:
-        np.save(tmp_path / f"{name}.npy", points)
+        np.save(folder / f"{name}.npy", points)
         status, out, err = run("embed", f"{name}.npy", "-m", "pca", "-p", "picture.png")
         assert (status, err) == (0, "")
         assert name.replace("\x1b", "\\x1b") in out
         assert "\x1b" not in out
-        assert (tmp_path / f"{name}-pca.npy").exists()
-    (tmp_path / "labels.csv").write_text("\n".join(rows))
+        assert (folder / f"{name}-pca.npy").exists()
+    (folder / "labels.csv").write_text("\n".join(rows))
     for arguments in (["embed", "labels.csv", "-m", "pca"], ["compare", "labels.csv", "-m", "pca,kernel-pca"]):
         status, _, err = run(*arguments, "--labels", "4", "-p", "picture.svg")
         assert status == 0, err
         # A label that is no formula is drawn as it is written.
-        assert "$x_{$" in (tmp_path / "picture.svg").read_text()
+        assert "$x_{$" in (folder / "picture.svg").read_text()
     status, out, _ = run("evaluate", "labels.csv", "--labels", "4", "[b]x[-pca.npy")
     assert status == 0
     assert "[b]x[-pca.npy" in out
@@ -200,41 +199,39 @@ def test_pictures_draw_any_text(title):
         assert figure.axes[0].get_title() == title
 
 
-def test_inputs_are_not_overwritten_and_links_are_written_through(tmp_path, monkeypatch, run):
-    monkeypatch.chdir(tmp_path)
+def test_inputs_are_not_overwritten_and_links_are_written_through(folder, run):
     points = RNG.normal(size=(60, 4))
-    np.save(tmp_path / "a.npy", points)
-    (tmp_path / "same.npy").symlink_to("a.npy")
+    np.save(folder / "a.npy", points)
+    (folder / "same.npy").symlink_to("a.npy")
     for output in ("a.npy", "same.npy", "./a.npy"):
         status, _, err = run("embed", "a.npy", "-m", "pca", "--no-plot", "-o", output)
         assert status == 2
         assert "is an input" in err
-    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), points)
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "link.npy").symlink_to("elsewhere/real.npy")
+    np.testing.assert_array_equal(np.load(folder / "a.npy"), points)
+    (folder / "elsewhere").mkdir()
+    (folder / "link.npy").symlink_to("elsewhere/real.npy")
     assert run("embed", "a.npy", "-m", "pca", "--no-plot", "-o", "link.npy")[0] == 0
-    assert (tmp_path / "link.npy").is_symlink()
-    assert np.load(tmp_path / "elsewhere" / "real.npy").shape == (60, 2)
-    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["real.npy"]
+    assert (folder / "link.npy").is_symlink()
+    assert np.load(folder / "elsewhere" / "real.npy").shape == (60, 2)
+    assert [path.name for path in (folder / "elsewhere").iterdir()] == ["real.npy"]
 
 
-def test_finished_work_does_not_fail_for_want_of_a_reader(tmp_path, monkeypatch, run):
-    monkeypatch.chdir(tmp_path)
-    np.save(tmp_path / "a.npy", RNG.normal(size=(60, 4)))
+def test_finished_work_does_not_fail_for_want_of_a_reader(folder, monkeypatch, run):
+    np.save(folder / "a.npy", RNG.normal(size=(60, 4)))
     # As PYTHONIOENCODING=ascii opens it.
     with open(os.dup(1), "w", encoding="ascii") as ascii_only, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", ascii_only)
         status, out, err = run("embed", "a.npy", "-m", "pca", "--no-plot")
     assert (status, err) == (0, "")
     assert "60 \\xd7 4" in out
-    (tmp_path / "a-pca.npy").unlink()
+    (folder / "a-pca.npy").unlink()
     line = f"{sys.executable} -m graphcouple embed a.npy -m pca --no-plot | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "a-pca.npy").exists()
+    assert (folder / "a-pca.npy").exists()
 
 
-def test_a_terminated_command_leaves_no_draft(tmp_path, monkeypatch, run):
+def test_a_terminated_command_leaves_no_draft(folder, monkeypatch, run):
     drafts = []
 
     # Killed while it writes, when drafts are there.
@@ -244,12 +241,11 @@ def test_a_terminated_command_leaves_no_draft(tmp_path, monkeypatch, run):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_files, "write_embedding", killed)
     status, _, err = run("embed", "iris", "-m", "pca")
     assert status == 143, err
     assert drafts
-    assert not list(tmp_path.iterdir())
+    assert not list(folder.iterdir())
 
 
 @pytest.mark.filterwarnings("ignore:perplexity=")

@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import graphcouple as gc
-from graphcouple import cli
 from graphcouple.laws.priors.log_domain import isolated_terms
 from graphcouple.summation import Exact
 from tests.reference import KERNELS, dense, distances, numerical_gradient, relative_error
@@ -314,40 +313,6 @@ def test_a_cache_folder_that_cannot_be_written_is_survived(tmp_path, folder):
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True)
 
 
-def _damage(folder):
-    X = np.random.default_rng(0).normal(size=(50, 3))
-    np.savez(folder / "whole.npz", X=X)
-    whole = (folder / "whole.npz").read_bytes()
-    (folder / "cut.npz").write_bytes(whole[: len(whole) // 2])
-    flipped = bytearray(whole)
-    flipped[len(whole) // 2] ^= 0xFF
-    (folder / "flipped.npz").write_bytes(bytes(flipped))
-    import gzip
-
-    text = gzip.compress("\n".join(",".join(map(str, row)) for row in X).encode())
-    (folder / "cut.csv.gz").write_bytes(text[: len(text) // 2])
-    broken = bytearray(text)
-    broken[len(text) // 2] ^= 0xFF
-    (folder / "flipped.csv.gz").write_bytes(bytes(broken))
-    np.save(folder / "scalar.npy", np.array(3.0))
-    np.save(folder / "huge.npy", X * 1e200)
-    (folder / "mixed.csv").write_text("NA,1,2\n" + "\n".join("1,2,3" for _ in range(50)))
-
-
-@pytest.mark.parametrize(
-    "name", ["cut.npz", "flipped.npz", "cut.csv.gz", "flipped.csv.gz", "scalar.npy", "huge.npy", "mixed.csv"]
-)
-def test_damaged_files_are_one_line_and_status_two(tmp_path, monkeypatch, run, name):
-    monkeypatch.chdir(tmp_path)
-    _damage(tmp_path)
-    before = sorted(tmp_path.iterdir())
-    status, _, err = run("embed", name, "--no-plot")
-    assert status == 2
-    assert err.startswith("graphcouple: error: ")
-    assert err.count("\n") == 1
-    assert sorted(tmp_path.iterdir()) == before
-
-
 def test_a_byte_order_mark_and_quoted_headers_lose_no_row(tmp_path, monkeypatch):
     from graphcouple.datasets._files import read_points
 
@@ -357,17 +322,6 @@ def test_a_byte_order_mark_and_quoted_headers_lose_no_row(tmp_path, monkeypatch)
     (tmp_path / "quoted.csv").write_text('"a,b",c,d\n' + rows)
     for name in ("mark.csv", "quoted.csv"):
         np.testing.assert_array_equal(read_points(tmp_path / name, None)[0], X)
-
-
-def test_the_command_does_not_ignore_what_it_is_told(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    for arguments in (["iris", "--labels", "nosuch"], ["iris", "--no-plot", "-p", "x.png"]):
-        monkeypatch.setattr(sys, "argv", ["graphcouple", "embed", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        assert stopped.value.code == 2
-        assert capfd.readouterr().err.count("\n") == 1
-    assert not list(tmp_path.iterdir())
 
 
 def test_half_precision_is_fitted_in_single_precision(rng):

@@ -152,15 +152,14 @@ def test_refused_spaces(space):
         short(space=space)
 
 
-def test_the_command(tmp_path, run, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_command(folder, run):
     options = ("--space", "presets", "--budget", "1 trial", "--seeds", 1, "--store", "fits.jsonl")
     code, out, err = run("search", "iris", *options)
     assert code == 0
     assert "TwoScaleCoupling" in err
     assert "of 6 methods are on the front" in out
-    assert "R(n/2)" in (tmp_path / "iris-search.html").read_text()
-    assert len((tmp_path / "fits.jsonl").read_text().splitlines()) == 7
+    assert "R(n/2)" in (folder / "iris-search.html").read_text()
+    assert len((folder / "fits.jsonl").read_text().splitlines()) == 7
     for arguments, words in (
         (("--budget", "soon"), "budget must be"),
         (("-o", "page.txt"), ".html"),

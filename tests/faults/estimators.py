@@ -220,7 +220,7 @@ FAULTS = [
     Fault("update: without the bound on the size", "estimators/run_control.py", "replace(optimizer, early_exaggeration=1.0)",
           "replace(optimizer, early_exaggeration=1.0, confinement=0.0)", "test_growing"),
     Fault("update: new copies weigh nothing", "estimators/new_points.py", "weights = copies.added(weights)", "weights = None", "test_growing"),
-    Fault("tables: cells too many", "datasets/_files.py", "if any(row[width:]):", "if False:", "test_cli"),
+    Fault("tables: cells too many", "datasets/_files.py", "if any(row[width:]):", "if False:", "test_cli_failures"),
     Fault("tables: numbers of annotated data are texts", "datasets/_annotated.py", 'column.dtype.kind in "iuf"', 'column.dtype.kind in "f" and False', "test_scverse"),
     Fault("distances: sparse rows have no correlations", "neighbors/by_metric.py", "X = X.toarray() if sp.issparse(X) else X\n        centred", "centred",
           "test_neighbors"),
