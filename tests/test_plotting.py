@@ -1,11 +1,9 @@
 import sys
 from datetime import UTC, datetime, timedelta, timezone
 
-import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 
 import graphcouple as gc
 from graphcouple.plotting._style import discard, labels_or_none
@@ -45,14 +43,6 @@ def test_numbers_get_a_colour_bar_and_names_a_legend(Z):
     assert gc.plot(Z).get_legend() is None
 
 
-def test_draws_where_it_is_told(Z):
-    from matplotlib.figure import Figure
-
-    ax = Figure().add_subplot()
-    assert gc.plot(Z, ax=ax, title="here") is ax
-    assert ax.get_title() == "here"
-
-
 def test_pyplot_shows_new_figures_where_it_is_in_use(Z, monkeypatch):
     import matplotlib.pyplot as plt
 
@@ -69,11 +59,8 @@ def test_pyplot_shows_new_figures_where_it_is_in_use(Z, monkeypatch):
     assert not hasattr(gc.plot(Z).figure, "number")
 
 
-def test_one_component_and_many_classes(Z):
+def test_one_component(Z):
     assert len(gc.plot(Z[:, :1]).collections[0].get_offsets()) == 60
-    many = gc.plot(Z, [f"class {i}" for i in range(60)])
-    assert sum(len(drawn.get_offsets()) for drawn in many.collections) == 60
-    assert len(many.get_legend().texts) == 60
 
 
 @pytest.mark.parametrize(("Z", "y"), [(np.ones(3), None), (np.full((3, 2), np.nan), None), (np.ones((3, 2)), [1, 2])])
@@ -231,70 +218,6 @@ def test_a_legend_lists_a_hundred_classes_and_counts_the_others(rng):
         assert len(set(colors)) == len(colors) == min(n, 100) - (n > 100)
 
 
-def test_preservation_is_drawn_over_k(rng):
-    X, Z = rng.normal(size=(80, 5)), rng.normal(size=(80, 2))
-    curves = gc.metrics.neighborhood_curves(X, Z)
-    sampled = gc.metrics.neighborhood_curves(X, Z, n_rows=40, random_state=0)
-    ax = gc.plotting.plot_preservation({"all": curves, "sample": sampled})
-    np.testing.assert_array_equal(ax.lines[0].get_xydata(), np.column_stack([curves.K, curves.preservation]))
-    assert len(ax.collections) == 1
-    assert [text.get_text().split()[0] for text in ax.get_legend().get_texts()] == ["all", "sample"]
-    assert gc.plotting.plot_preservation(curves).get_legend() is None
-    numbered = gc.plotting.plot_preservation({0: curves}).get_legend()
-    assert [text.get_text().split()[0] for text in numbered.get_texts()] == ["0"]
-    with pytest.raises(TypeError, match="a result of neighborhood_curves"):
-        gc.plotting.plot_preservation(curves.preservation)
-    with pytest.raises(ValueError, match="no curves"):
-        gc.plotting.plot_preservation({})
-
-
-def test_loss_is_drawn_over_iterations(rng):
-    X = rng.normal(size=(60, 4))
-    fitted = gc.TSNE(max_iter=120, perplexity=5, random_state=0).fit(X)
-    losses = fitted.loss_history_
-    ax = gc.plotting.plot_loss(
-        {"fit": fitted, "array": losses, "pair": (2 * np.arange(losses.size), losses)}, title="descent"
-    )
-    np.testing.assert_array_equal(ax.lines[0].get_xdata(), fitted.loss_iterations_)
-    assert fitted.loss_iterations_[-1] == fitted.n_iter_
-    np.testing.assert_array_equal(ax.lines[1].get_xdata(), np.arange(losses.size))
-    np.testing.assert_array_equal(ax.lines[2].get_xydata(), np.column_stack([2 * np.arange(losses.size), losses]))
-    solution = gc.solve(
-        gc.CrossEntropy(fitted.posterior_, gc.GraphModel(gc.Student(), "E")), rng.normal(size=(60, 2)), max_iter=30
-    )
-    np.testing.assert_array_equal(gc.plotting.plot_loss(solution).lines[0].get_ydata(), solution.loss_history)
-    with pytest.raises(TypeError, match="fit it first"):
-        gc.plotting.plot_loss(gc.TSNE())
-    with pytest.raises(ValueError, match="one loss for each iteration"):
-        gc.plotting.plot_loss(([1, 2], [3.0]))
-
-
-def test_the_heaviest_edges_are_drawn(rng):
-    Z = rng.normal(size=(20, 2))
-    weights = rng.random((20, 20))
-    np.fill_diagonal(weights, 9.0)
-    both = np.triu(weights + weights.T, 1)
-    cut = np.sort(both[both > 0])[-15]
-    expected = {(i, j) for i, j in np.argwhere(both >= cut)}
-    ax = gc.plotting.plot_graph(Z, weights, n_edges=15)
-    place = {tuple(z): i for i, z in enumerate(Z)}
-    drawn = {tuple(sorted(place[tuple(end)] for end in segment)) for segment in ax.collections[-1].get_segments()}
-    assert drawn == expected
-    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4)).posterior(rng.normal(size=(20, 3)))
-    weights = np.triu(law.mean() + law.mean().T)
-    n_drawn = np.count_nonzero(weights > 1e-3 * weights.max())
-    assert len(gc.plotting.plot_graph(Z, law, np.arange(20) % 2).collections[-1].get_segments()) == n_drawn < 190
-    assert len(gc.plotting.plot_graph(Z, np.zeros((20, 20))).collections[-1].get_segments()) == 0
-    for graph, message in [(weights[:5, :5], "20 points"), (-weights, "not negative"), (np.nan * weights, "finite")]:
-        with pytest.raises(ValueError, match=message):
-            gc.plotting.plot_graph(Z, graph)
-    for graph in (None, "graph", object()):
-        with pytest.raises(TypeError, match="graph must be a matrix"):
-            gc.plotting.plot_graph(Z, graph)
-    with pytest.raises(ValueError, match="n_edges must be"):
-        gc.plotting.plot_graph(Z, weights, n_edges=0)
-
-
 def test_grids_have_a_panel_for_each_embedding_and_one_legend(Z):
     y = np.arange(60) % 3
     axes = gc.plotting.plot_grid({"a": Z, "b": 2 * Z, "c": -Z}, y, title="three")
@@ -331,6 +254,7 @@ def test_every_picture_goes_where_it_is_told(Z, rng):
     y = np.arange(60) % 3
     curves = gc.metrics.neighborhood_curves(rng.normal(size=(60, 4)), Z)
     for draw in (
+        lambda ax: gc.plot(Z, y, ax=ax),
         lambda ax: gc.plotting.plot_density(Z, y, ax=ax),
         lambda ax: gc.plotting.plot_class_means(Z, y, ax=ax),
         lambda ax: gc.plotting.plot_preservation(curves, ax=ax),
@@ -372,69 +296,6 @@ def test_colours_differ_for_the_colour_blind():
         lab = np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
         apart = np.linalg.norm(lab[:, None] - lab, axis=2)[np.triu_indices(len(rgb), 1)]
         assert apart.min() > 15.0
-
-
-def test_a_recorder_keeps_maps_further_apart_in_longer_runs(rng):
-    recorder = gc.plotting.Recorder(most=4)
-    for i in range(23):
-        recorder(10 * i, 1.0 / (1 + i), np.full((3, 2), float(i)))
-    assert [iteration for iteration, _, _ in recorder.frames] == [0, 80, 160]
-    assert recorder.frames[1][2][0, 0] == 8.0
-    recorder(0, 1.0, np.zeros((3, 2)))
-    assert [iteration for iteration, _, _ in recorder.frames] == [0]
-    assert clone(gc.TSNE(callback=recorder)).callback is recorder
-
-
-def test_a_film_ends_at_the_end(rng):
-    recorder = gc.plotting.Recorder()
-    fitted = gc.SNE(perplexity=5, max_iter=27, n_starts=1, callback=recorder, random_state=0).fit(
-        rng.normal(size=(30, 3))
-    )
-    assert recorder.frames[-1][0] == fitted.n_iter_ == 27
-    np.testing.assert_array_equal(recorder.frames[-1][2], fitted.embedding_)
-
-
-def test_a_run_is_saved_as_a_moving_picture(rng, tmp_path):
-    from PIL import Image
-
-    recorder = gc.plotting.Recorder(most=5)
-    gc.SNE(perplexity=5, max_iter=30, callback=recorder, random_state=0).fit(rng.normal(size=(30, 3)))
-    recorder.save(tmp_path / "fit.gif", np.arange(30) % 3, title="sne")
-    with Image.open(tmp_path / "fit.gif") as picture:
-        assert picture.n_frames == len(recorder.frames) == 4
-    with matplotlib.rc_context({"animation.embed_limit": 0.01}):
-        recorder.save(tmp_path / "fit.html")
-    assert (tmp_path / "fit.html").read_text().count("data:image/png;base64") == 4
-    with pytest.raises(ValueError, match=r"path must end in .gif, .mp4, .html, got 'fit.avi'"):
-        recorder.save("fit.avi")
-    with pytest.raises(ValueError, match="y has 20 entries, but there are 30 points"):
-        recorder.save("fit.gif", np.arange(20) % 3)
-    with pytest.raises(ValueError, match="nothing was recorded"):
-        gc.plotting.Recorder().save("fit.gif")
-
-
-def test_all_frames_of_a_film_have_axes_of_one_size(rng, tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(gc.plotting._animation, "plot", lambda *a, **k: drawn.append(gc.plot(*a, **k)) or drawn[-1])
-    recorder = gc.plotting.Recorder()
-    for i in range(4):
-        recorder(i, 10.0**i, rng.normal(size=(60, 2)))
-    numbers, names = np.linspace(0, 1, 60), np.array([f"{i % 30} is the number of this class" * 2 for i in range(60)])
-    for y, n_axes in ((numbers, 2), (names, 1)):
-        recorder.save(tmp_path / "fit.gif", y)
-        last = drawn[-1]
-        assert len(last.figure.axes) == n_axes
-        for frame in drawn[-4:]:
-            np.testing.assert_allclose(frame.get_position().bounds, last.get_position().bounds)
-        assert last.get_window_extent().width > 400
-    legend = last.get_legend().get_window_extent()
-    assert last.get_window_extent().x1 < legend.x0 < legend.x1 <= last.figure.bbox.x1
-    # Ranks have no unit: a map of one component fills the axes.
-    line = gc.plotting.Recorder()
-    line(0, 1.0, (1e-3 * np.arange(60.0)[:, None]).tolist())
-    line.save(tmp_path / "fit.gif")
-    np.testing.assert_allclose(np.diff(drawn[-1].get_xlim()), 1e-3 * np.diff(drawn[-1].get_ylim()))
-    assert (drawn[-1].get_xlabel(), drawn[-1].get_ylabel()) == ("component 1", "rank")
 
 
 @pytest.mark.parametrize("kind", ["datetime64", "dates", "pandas", "column", "zone", "zones"])
