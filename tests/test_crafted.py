@@ -224,13 +224,6 @@ def test_weights_of_too_wide_a_range_are_refused():
         gc.TSNE(perplexity=8).fit(X, sample_weight=np.r_[1e300, np.ones(59)])
 
 
-def test_hints_name_parameters_that_there_are():
-    with pytest.raises(TypeError, match="no parameter 'method'; there is no equivalent here yet: modified, Hessian"):
-        gc.LocallyLinearEmbedding(method="standard")
-    with pytest.raises(TypeError, match="use n_starts"):
-        gc.MetricMDS(n_init=4)
-
-
 def test_two_columns_of_one_name():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=list("abca"))

@@ -101,8 +101,6 @@ def test_what_cannot_be_matched_is_refused():
         gc.Density(-1.0)
     with pytest.raises(ValueError, match="Repeat rows"):
         gc.TSNE(perplexity=5, terms=[gc.Density()]).fit(X, sample_weight=np.full(40, 2.0))
-    with pytest.raises(TypeError, match=r"use DensMAP\(UMAP\(\.\.\.\)\), or terms=\[Density\(\)\]"):
-        gc.UMAP(densmap=True)
 
 
 def test_density_match_against_its_definition():

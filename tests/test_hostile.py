@@ -292,11 +292,3 @@ def test_distances_passed_as_points_are_told():
     graph = ((D > 0.0) & (np.median(D) > 2.0 * D)).astype(float)
     for points in (graph, D[:, :39], D - 1e-3, D + np.triu(D)):
         gc.ClassicalMDS().fit(points)
-
-
-def test_arguments_that_methods_lack_are_told():
-    fitted = gc.UMAP(random_state=0, max_iter=5).fit(RNG.normal(size=(60, 4)))
-    with pytest.raises(TypeError, match=r"UMAP\.transform has no argument 'perplexity'; it has X"):
-        fitted.transform(np.zeros((2, 4)), perplexity=5)
-    with pytest.raises(TypeError, match=r"AlignedMaps\.fit has no argument 'y'; it has Xs, relations, ys\."):
-        gc.AlignedMaps().fit([X, X], y=[None, None])

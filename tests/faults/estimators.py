@@ -19,7 +19,7 @@ FAULTS = [
     Fault("pseudotime: the graph as it is", "estimators/diffusion.py", "part = self._shared(laplacian).among(members)",
           "part = laplacian.among(members)", "test_diffusion"),
     Fault("estimators: unknown parameters are set without a hint", "estimators/_parameters.py",
-          'if name.partition("__")[0] not in names:', "if False:", "test_estimators"),
+          'if name.partition("__")[0] not in names:', "if False:", "test_names"),
     Fault("landmarks of chunks: keys of the chunk, not of the row", "distributed/landmarks.py", "[seed, block]", "[seed, block - blocks[0]]",
           "test_distributed"),
     Fault("landmarks of chunks: weights", "distributed/landmarks.py", "-smallest.keys[n] * smallest.importance[:n][order]", "-smallest.importance[:n][order]",
