@@ -182,6 +182,16 @@ def bound(sentence, X, coupling=None, seed=0):
     return (coupling or sentence.coupling).bind(problem)
 
 
+def noise(n=300, p=5):
+    return np.random.RandomState(0).randn(n, p)
+
+
+def tsne_of(X, perplexity=30.0, latent=None, n_neighbors=None):
+    """Return the objective of t-SNE, or of another latent law, on points."""
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(perplexity), n_neighbors).posterior(X)
+    return gc.CrossEntropy(posterior, latent or gc.GraphModel(gc.Student(), "E"))
+
+
 def random_graph(n, seed=0, density=0.4):
     """Return a matrix of random numbers of edges, without loops."""
     W = np.random.default_rng(seed).integers(0, 3, size=(n, n)) * (

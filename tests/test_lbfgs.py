@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from graphcouple.optimize.stiffness import inverse_stiffness, strongest_edges
-from tests.test_descent import noise, tsne_of
+from tests.reference import noise, tsne_of
 
 
 @pytest.mark.parametrize("softened", [False, True])

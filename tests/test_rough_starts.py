@@ -10,15 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 import graphcouple as gc
 from graphcouple.optimize import push_over_pull
 from graphcouple.optimize.roughness import bearable_attraction, is_rough, smoothest
-from tests.reference import fast_and_nightly
+from tests.reference import fast_and_nightly, tsne_of
 
 digits = gc.datasets.load("digits")[0]
 noise = np.random.default_rng(0).normal(size=(400, 10))
-
-
-def tsne_of(X, perplexity=30.0, n_neighbors=None):
-    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(perplexity), n_neighbors).posterior(X)
-    return gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
 
 
 def smoothest_mode(objective):

@@ -9,7 +9,7 @@ from scipy.spatial import procrustes
 
 import graphcouple as gc
 from graphcouple.optimize import LBFGS, best_scale
-from tests.test_descent import noise, tsne_of
+from tests.reference import noise, tsne_of
 from tests.test_descent_grid import KERNELS
 
 
