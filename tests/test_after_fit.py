@@ -64,6 +64,8 @@ def test_a_fit_that_fails_late_leaves_the_earlier_one(points, monkeypatch, metho
         (gc.TSNE(perplexity=8, max_iter=20, random_state=0), {"dof": 3.0, "metric": "cosine", "perplexity": 4}),
         (gc.UMAP(n_neighbors=8, max_iter=10, random_state=0), {"n_neighbors": 3, "metric": "manhattan"}),
         (gc.Isomap(n_neighbors=40, metric="manhattan"), {"n_neighbors": 20, "metric": "euclidean"}),
+        (gc.LocallyLinearEmbedding(n_neighbors=40), {"n_neighbors": 20}),
+        (gc.LaplacianEigenmaps(perplexity=8, normalized=False), {"normalized": True}),
         (gc.CCPCA(perplexity=8, n_samples=5, random_state=0), {"perplexity": 3.0}),
         (gc.DiffusionMaps(perplexity=8), {"perplexity": 4, "metric": "cosine"}),
         (gc.TwoScaleCoupling(gc.TSNE(perplexity=8, max_iter=20), random_state=0), {"estimator": gc.UMAP()}),

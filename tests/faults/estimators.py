@@ -260,7 +260,7 @@ FAULTS = [
     Fault("features: batches of points", "estimators/carry_out.py", "if isinstance(optimizer, MiniBatches):", "if False:",
           "test_parametric"),
     Fault("classical: neighbors set after a fit", "estimators/isomap.py", "self._distances.to(X, self._n_neighbors,",
-          "self._distances.to(X, self.n_neighbors,", "test_classical_corners"),
+          "self._distances.to(X, self.n_neighbors,", "test_after_fit"),
     Fault("warm starts: optimizers of one's own exaggerate", "estimators/run_control.py", "return replace(optimizer, **changes) if changes else optimizer", "return optimizer", "test_warm_starts"),
     Fault("eigenmaps: groups that hardly touch are found to a residual", "spectral/eigen.py", "values[0] < _FAR_FROM_0 * bound", "values[0] < 0", "test_spectral"),
     Fault("eigenmaps: equal eigenvalues are missed", "spectral/eigen.py", "    for _ in range(k):\n        V = vectors", "    for _ in range(0):\n        V = vectors", "test_spectral"),

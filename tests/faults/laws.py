@@ -182,7 +182,7 @@ FAULTS = [
           "self._regressor[0][0] != wanted[0]", "test_transform"),
     Fault("eigenmaps: classes are dropped", "estimators/laplacian_methods.py", "model.given(X, y=y)", "model.given(X)", "test_classical_corners"),
     Fault("eigenmaps: new rows by the parameter of now", "estimators/laplacian_methods.py",
-          'self._fixed.get("normalized", self.normalized)', "self.normalized", "test_classical_corners"),
+          'self._fixed.get("normalized", self.normalized)', "self.normalized", "test_after_fit"),
     Fault("weights: an impossible edge makes the rest NaN", "laws/priors/repeated.py", "xlogy(counts, chance)", "counts * np.log(chance)",
           "test_weights"),
     Fault("mixture: metrics that print alike are one", "laws/model.py", "return str(joblib.hash(parts))", "return repr(parts)", "test_mixtures"),
