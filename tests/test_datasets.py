@@ -130,42 +130,36 @@ def test_labels_of_local_copies_stay_apart_and_are_found_by_name(tmp_path):
 def test_local_copies_that_are_none_are_refused(tmp_path, rng):
     from scipy.io import savemat
 
-    write_images(tmp_path, "train", rng.integers(0, 9, size=(4, 2, 2)), rng.integers(0, 9, 3))
-    with pytest.raises(ValueError, match=r"4 images, but .* 3 labels"):
-        gc.datasets.load("mnist", tmp_path)
-    (tmp_path / "train-labels-idx1-ubyte.gz").unlink()
-    with pytest.raises(OSError, match="no labels beside"):
-        gc.datasets.load("mnist", tmp_path)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(OSError, match="holds no IDX files"):
-        gc.datasets.load("mnist", tmp_path / "empty")
-    with pytest.raises(OSError, match="no such file or folder"):
-        gc.datasets.load("coil20", tmp_path / "none.mat")
+    for folder in ("unequal", "alone", "empty"):
+        (tmp_path / folder).mkdir()
+    write_images(tmp_path / "unequal", "train", rng.integers(0, 9, size=(4, 2, 2)), rng.integers(0, 9, 3))
+    write_images(tmp_path / "alone", "train", rng.integers(0, 9, size=(4, 2, 2)), rng.integers(0, 9, 4))
+    (tmp_path / "alone" / "train-labels-idx1-ubyte.gz").unlink()
     savemat(tmp_path / "odd.mat", {"points": np.ones((3, 2))})
-    with pytest.raises(ValueError, match="it holds points"):
-        gc.datasets.load("coil20", tmp_path / "odd.mat")
     (tmp_path / "text.mat").write_text("no matrix at all, but a text that goes on for more than 128 bytes " * 4)
-    with pytest.raises(ValueError, match="not a MATLAB file"):
-        gc.datasets.load("coil20", tmp_path / "text.mat")
     np.save(tmp_path / "points.npy", np.ones((3, 2)))
     np.savez(tmp_path / "cube.npz", X=np.ones((4, 2, 3)), y=np.eye(4))
-    with pytest.raises(ValueError, match=r"shape \(4, 4\), but there are 4 points"):
-        gc.datasets.load("mnist", tmp_path / "cube.npz")
     np.savez(tmp_path / "big.npz", X=np.full((4, 2), 1e300), y=np.arange(4))
-    with pytest.raises(ValueError, match="beyond single precision"):
-        gc.datasets.load("mnist", tmp_path / "big.npz")
     np.savez(tmp_path / "flat.npz", X=np.ones(4), y=np.arange(4))
     np.savez(tmp_path / "none.npz", X=np.ones((0, 4)), y=np.arange(0))
-    with pytest.raises(ValueError, match=r"a row for each point, got shape \(0, 4\)"):
-        gc.datasets.load("mnist", tmp_path / "none.npz")
-    with pytest.raises(ValueError, match="a row for each point"):
-        gc.datasets.load("mnist", tmp_path / "flat.npz")
-    with pytest.raises(ValueError, match="no labels for its 3 points"):
-        gc.datasets.load("pendigits", tmp_path / "points.npy")
+    for name, place, error, message in [
+        ("mnist", "unequal", ValueError, "4 images, but .* 3 labels"),
+        ("mnist", "alone", OSError, "no labels beside"),
+        ("mnist", "empty", OSError, "holds no IDX files"),
+        ("coil20", "none.mat", OSError, "no such file or folder"),
+        ("coil20", "odd.mat", ValueError, "it holds points"),
+        ("coil20", "text.mat", ValueError, "not a MATLAB file"),
+        ("mnist", "cube.npz", ValueError, r"shape \(4, 4\), but there are 4 points"),
+        ("mnist", "big.npz", ValueError, "beyond single precision"),
+        ("mnist", "none.npz", ValueError, r"a row for each point, got shape \(0, 4\)"),
+        ("mnist", "flat.npz", ValueError, "a row for each point"),
+        ("pendigits", "points.npy", ValueError, "no labels for its 3 points"),
+        ("iris", "", ValueError, "leave out path"),
+    ]:
+        with pytest.raises(error, match=message):
+            gc.datasets.load(name, tmp_path / place)
     with pytest.raises(ValueError, match="unknown data set 'nothing'; the names are"):
         gc.datasets.load("nothing")
-    with pytest.raises(ValueError, match="leave out path"):
-        gc.datasets.load("iris", tmp_path)
 
 
 def test_what_openml_has_is_fetched_by_name_and_version(monkeypatch, tmp_path):

@@ -2,6 +2,7 @@
 
 import builtins
 import warnings
+from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 
@@ -285,13 +286,26 @@ def test_scores_that_say_nothing_are_left_out(rng):
         metrics.tears(X, np.ones((12, 2)), K=3)
 
 
-def test_a_registered_score_that_fails_is_named(rng):
-    gc.metrics.register("one argument")(lambda Z: 1.0)
+@contextmanager
+def registered(name, score):
+    metrics.register(name)(score)
     try:
-        with pytest.raises(TypeError, match=r"the registered score 'one argument' of X, Z and y failed: .*takes 1"):
-            gc.metrics.evaluate(X := rng.normal(size=(20, 3)), X[:, :2])
+        yield
     finally:
-        gc.metrics.unregister("one argument")
+        metrics.unregister(name)
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (lambda Z: 1.0, "the registered score 'own' of X, Z and y failed: .*takes 1"),
+        (lambda X, Z, y: np.ones(3), "the registered score 'own'"),
+    ],
+)
+def test_a_registered_score_that_fails_is_named(rng, score, message):
+    X = rng.normal(size=(20, 3))
+    with registered("own", score), pytest.raises(TypeError, match=message):
+        metrics.evaluate(X, X[:, :2])
 
 
 def test_a_registered_score_replaces_no_other_and_changes_no_array(rng):
@@ -301,35 +315,20 @@ def test_a_registered_score_replaces_no_other_and_changes_no_array(rng):
         with pytest.raises(ValueError, match=f"'{name}' is a column of compare and search; register your score under"):
             gc.metrics.register(name)
     X, Z = rng.normal(size=(20, 3)), rng.normal(size=(20, 2))
-    gc.metrics.register("flat")(lambda X, Z, y: Z.fill(0.0))
-    try:
-        with pytest.raises(ValueError, match=r"'flat' of X, Z and y failed: .*read-only"):
-            gc.metrics.evaluate(X, Z)
-    finally:
-        gc.metrics.unregister("flat")
-    writers = (lambda X, Z, y: X.fill(0.0), lambda X, Z, y: X.data.fill(0.0), lambda X, Z, y: y.fill(0))
-    for own, write in zip((X, sp.csr_array(X), X), writers, strict=True):
+    for own, write in (
+        (X, lambda X, Z, y: Z.fill(0.0)),
+        (X, lambda X, Z, y: X.fill(0.0)),
+        (sp.csr_array(X), lambda X, Z, y: X.data.fill(0.0)),
+        (X, lambda X, Z, y: y.fill(0)),
+    ):
         y, before = np.repeat([0, 1], 10), own.copy()
-        gc.metrics.register("flat")(write)
-        try:
-            with pytest.raises(ValueError, match=r"'flat' of X, Z and y failed: .*read-only"):
-                gc.metrics.evaluate(own, Z, y)
-        finally:
-            gc.metrics.unregister("flat")
+        with registered("flat", write), pytest.raises(ValueError, match=r"'flat' of X, Z and y failed: .*read-only"):
+            metrics.evaluate(own, Z, y)
         assert not (own != before).sum()
         assert y.sum() == 10
-    gc.metrics.register("other")(lambda X, Z, y: gc.metrics.trustworthiness(X, Z, 5))
-    try:
-        wanted = pytest.approx(gc.metrics.trustworthiness(X, Z, 5))
-        assert [gc.metrics.evaluate(each, Z)["other"] for each in (X, sp.csr_array(X))] == [wanted, wanted]
-    finally:
-        gc.metrics.unregister("other")
-    gc.metrics.register("many")(lambda X, Z, y: np.ones(3))
-    try:
-        with pytest.raises(TypeError, match="the registered score 'many'"):
-            gc.metrics.evaluate(X, Z)
-    finally:
-        gc.metrics.unregister("many")
+    with registered("other", lambda X, Z, y: metrics.trustworthiness(X, Z, 5)):
+        wanted = pytest.approx(metrics.trustworthiness(X, Z, 5))
+        assert [metrics.evaluate(each, Z)["other"] for each in (X, sp.csr_array(X))] == [wanted, wanted]
 
 
 def test_silhouettes_of_a_sample_see_small_clusters(monkeypatch):
