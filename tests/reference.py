@@ -5,6 +5,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from scipy.linalg import subspace_angles
 
 import graphcouple as gc
 from graphcouple.couplings.recipes import Problem, as_coupling
@@ -142,6 +143,11 @@ def relative_error(found, wanted):
     """|found − wanted| / |wanted|; 0 if both are 0."""
     off = np.linalg.norm(found - wanted)
     return off / np.linalg.norm(wanted) if off else 0.0
+
+
+def angle(A, B):
+    """The largest principal angle between the spans of two embeddings."""
+    return float(subspace_angles(A - A.mean(axis=0), B - B.mean(axis=0)).max())
 
 
 def dense(matrix):

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist
 from sklearn import manifold
+from sklearn.base import clone
 from sklearn.datasets import make_swiss_roll
 from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as ScikitKernelPCA
@@ -20,27 +21,16 @@ from sklearn.utils.estimator_checks import check_estimator
 import graphcouple as gc
 from graphcouple.initializations import initialize
 from graphcouple.spectral import GramMatrix, GraphLaplacian
+from tests.reference import angle
 
 RNG = np.random.default_rng(0)
 ROLL, ALONG = make_swiss_roll(1000, random_state=0)
 ROLL_NEW = make_swiss_roll(100, random_state=1)[0]
 
 
-def angle(A, B):
-    """The largest principal angle between the spans of two embeddings."""
-    return float(subspace_angles(A - A.mean(axis=0), B - B.mean(axis=0)).max())
-
-
-def digits():
-    return gc.datasets.load("digits")[0]
-
-
-DATA = {"roll": lambda: ROLL, "digits": digits}
-
-
 @pytest.mark.parametrize("data", ["roll", pytest.param("digits", marks=pytest.mark.nightly)])
-def test_same_subspace_as_scikit_learn(data):
-    X = DATA[data]()
+def test_same_subspace_as_scikit_learn(data, digits):
+    X = ROLL if data == "roll" else digits[0]
     ours = gc.Isomap(n_neighbors=10).fit_transform(X)
     assert angle(ours, manifold.Isomap(n_neighbors=10, eigen_solver="dense").fit_transform(X)) < 1e-6
     ours = gc.LocallyLinearEmbedding(n_neighbors=10).fit_transform(X)
@@ -58,8 +48,8 @@ def test_same_subspace_as_scikit_learn(data):
     assert subspace_angles(eigenmaps.embedding_, theirs.fit_transform((means + means.T).toarray())).max() < 1e-6
 
 
-def test_one_method_is_another():
-    X = digits()[:400]
+def test_one_method_is_another(digits):
+    X = digits[0][:400]
     scores = PCA(3, svd_solver="full").fit_transform(X)
     for method in (gc.ClassicalMDS(3), gc.KernelPCA(3), gc.LinearAutoencoder(3)):
         np.testing.assert_allclose(np.abs(method.fit_transform(X)), np.abs(scores), rtol=1e-8, atol=1e-8)
@@ -168,7 +158,7 @@ def test_each_starts_a_coupling(name):
     X = ROLL[:300]
     started = gc.TSNE(perplexity=8, init=STARTS[name], max_iter=1, early_exaggeration=1.0, random_state=0).fit(X)
     # After one step, the map is still the start, at another scale.
-    assert procrustes(started.embedding_, clone_of(STARTS[name]).fit_transform(X))[2] < 0.05
+    assert procrustes(started.embedding_, clone(STARTS[name]).fit_transform(X))[2] < 0.05
 
 
 FAR = np.concatenate([ROLL[:300], ROLL[300:800] + 1000.0, ROLL[800:803] - 1000.0])
@@ -189,7 +179,7 @@ def test_components_are_embedded_each_by_itself(name):
     assert np.array_equal(found.component_labels_, np.repeat([0, 1], [300, 500]))
     Z = found.embedding_
     for part in PARTS:
-        alone = type(method)(**method.get_params()).fit(far[part])
+        alone = clone(method).fit(far[part])
         assert procrustes(Z[part], alone.embedding_)[2] < 1e-9
     centres = np.array([Z[part].mean(axis=0) for part in PARTS])
     spread = max(Z[part].std() for part in PARTS)
@@ -209,22 +199,18 @@ def test_components_are_embedded_each_by_itself(name):
 def test_copies_stay_together_and_tiny_components_have_a_place(name):
     X = np.concatenate([ROLL[:200], np.repeat(ROLL[:1] + 500.0, 40, axis=0)])
     with pytest.warns(UserWarning, match="connected components"):
-        Z = clone_of(DISCONNECTED[name]).fit_transform(X)
+        Z = clone(DISCONNECTED[name]).fit_transform(X)
     assert np.isfinite(Z).all()
     assert np.ptp(Z[200:], axis=0).max() < 1e-9 * np.ptp(Z, axis=0).max()
     assert np.ptp(Z[:200], axis=0).min() > 0
     corners = np.eye(8)[np.arange(80) % 8]
     with pytest.warns(UserWarning, match="8 connected components"):
-        Z = clone_of(DISCONNECTED[name]).set_params(n_neighbors=9).fit_transform(corners)
+        Z = clone(DISCONNECTED[name]).set_params(n_neighbors=9).fit_transform(corners)
     assert len(np.unique(Z.round(9), axis=0)) == 8
     pairs = sp.csr_array(np.kron(np.eye(10), [[0, 1], [1, 0]]))
     with pytest.warns(UserWarning, match="10 connected components"):
         Z = gc.LaplacianEigenmaps(3, input=pairs).fit_transform(None)
     assert len(np.unique(Z.round(9), axis=0)) == 20
-
-
-def clone_of(method):
-    return type(method)(**method.get_params())
 
 
 TRANSFORMS = {
@@ -243,14 +229,14 @@ TRANSFORMS = {
 
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_new_points_lie_between_fitted_ones(name):
-    method = clone_of(TRANSFORMS[name]).fit(ROLL)
+    method = clone(TRANSFORMS[name]).fit(ROLL)
     np.testing.assert_allclose(method.transform(ROLL), method.embedding_, rtol=1e-5, atol=1e-6)
     Z = method.transform(ROLL_NEW)
     np.testing.assert_array_equal(method.transform(ROLL_NEW[40:60]), Z[40:60])
     if name == "lle":
         # With a tenth more points its eigenvectors, of eigenvalues below 1e-8, are others.
         return
-    again = clone_of(method).fit(np.concatenate([ROLL, ROLL_NEW])).embedding_
+    again = clone(method).fit(np.concatenate([ROLL, ROLL_NEW])).embedding_
     # A fit to all points puts the new ones at nearly the same places.
     both = np.concatenate([method.embedding_, Z])
     assert procrustes(both, again)[2] < 0.02

@@ -7,6 +7,7 @@ import zipfile
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.neighbors import KNeighborsClassifier, kneighbors_graph
@@ -225,8 +226,7 @@ def test_weights_of_too_wide_a_range_are_refused():
 
 
 def test_two_columns_of_one_name():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X, columns=list("abca"))
+    frame = pd.DataFrame(X, columns=list("abca"))
     with pytest.raises(ValueError, match="two columns named 'a'"):
         gc.TSNE().fit(frame)
 
@@ -243,18 +243,16 @@ def test_two_columns_of_one_name():
     ],
 )
 def test_a_column_that_cannot_be_used_is_named(values, match):
-    pandas = pytest.importorskip("pandas")
     with pytest.raises((TypeError, ValueError), match=match):
-        gc.TSNE().fit(pandas.DataFrame({"a": [0.0, 1.0, 3.0], "b": values}))
+        gc.TSNE().fit(pd.DataFrame({"a": [0.0, 1.0, 3.0], "b": values}))
 
 
 def test_the_first_column_with_the_value_that_is_named_is_named():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"a": [0.0, np.inf, 3.0], "b": [np.nan, 1.0, 2.0]})
+    frame = pd.DataFrame({"a": [0.0, np.inf, 3.0], "b": [np.nan, 1.0, 2.0]})
     with pytest.raises(ValueError, match="NaN in column 'b'"):
         gc.TSNE().fit(frame)
     with pytest.raises(TypeError, match=r"^Feature names are only supported"):
-        gc.TSNE().fit(pandas.DataFrame(np.eye(3), columns=["a", 1, "c"]))
+        gc.TSNE().fit(pd.DataFrame(np.eye(3), columns=["a", 1, "c"]))
 
 
 def test_methods_without_weights_name_themselves():

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
@@ -157,8 +158,7 @@ def test_updates_go_on_after_loading(iris, tmp_path):
 
 
 def test_names_of_columns_are_kept(iris, tmp_path):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(iris[0], columns=list("abcd"))
+    frame = pd.DataFrame(iris[0], columns=list("abcd"))
     gc.TSNE(perplexity=10, random_state=0, max_iter=20).fit(frame).save(tmp_path / "model")
     assert gc.load(tmp_path / "model").feature_names_in_.tolist() == list("abcd")
 
@@ -167,11 +167,10 @@ def test_names_of_columns_are_kept(iris, tmp_path):
     "method", [gc.PrecisionCoupling(), gc.HierarchicalCoupling(gc.TSNE(max_iter=20, random_state=0))]
 )
 def test_the_output_that_was_set_is_kept(iris, tmp_path, method):
-    pandas = pytest.importorskip("pandas")
     X, X_new = iris
     method.set_output(transform="pandas").fit(X).save(tmp_path / "model")
     again = gc.load(tmp_path / "model")
-    pandas.testing.assert_frame_equal(again.transform(X_new), method.transform(X_new))
+    pd.testing.assert_frame_equal(again.transform(X_new), method.transform(X_new))
     _with_tree(tmp_path / "model", lambda tree: tree["content"]["dict"].update(output="code"))
     with pytest.raises(ValueError, match="the file is damaged: scikit-learn has no output"):
         gc.load(tmp_path / "model")

@@ -14,6 +14,7 @@ from graphcouple.searches import RandomMap
 from graphcouple.searches.draws import Draws, OptunaDraws, draws_of
 from graphcouple.searches.space import candidates
 
+pytest.importorskip("optuna")
 X, _ = make_blobs(130, 5, centers=6, random_state=0)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -42,7 +43,6 @@ def test_names_of_methods_with_functions_are_the_same_in_every_process():
 
 def test_optuna_learns_from_the_scores():
     """Of ten options one is good: later draws have it far more often than chance."""
-    pytest.importorskip("optuna")
     draws = OptunaDraws(np.random.RandomState(0), 2)
     chosen = []
     for k in range(80):
@@ -58,7 +58,6 @@ def test_optuna_learns_from_the_scores():
 
 
 def test_optuna_draws_numbers_of_distributions():
-    pytest.importorskip("optuna")
     draws, numbers = OptunaDraws(np.random.RandomState(0), 1), []
     for k in range(40):
         draws.begin()
@@ -71,7 +70,6 @@ def test_optuna_draws_numbers_of_distributions():
 
 @pytest.mark.parametrize("sampler", ["random", "optuna"])
 def test_integers_of_a_distribution(sampler):
-    pytest.importorskip("optuna")
     space, draws = (
         (gc.UMAP(max_iter=5), {"n_neighbors": randint(5, 20)}),
         draws_of(sampler, np.random.RandomState(0), 1),
@@ -82,7 +80,6 @@ def test_integers_of_a_distribution(sampler):
 
 
 def test_repeats_are_no_failures_for_optuna():
-    pytest.importorskip("optuna")
     draws = OptunaDraws(np.random.RandomState(0), 1)
     for candidate in candidates((RandomMap(), {"n_components": [1, 2, 3]}), draws, X):
         draws.tell(candidate.name, np.array([1.0]))
@@ -92,7 +89,6 @@ def test_repeats_are_no_failures_for_optuna():
 
 def test_optuna_does_not_run_out_of_methods():
     """Though every score says that the first method is the best, there are others."""
-    pytest.importorskip("optuna")
     draws = OptunaDraws(np.random.RandomState(0), 1)
     drawn = []
     for candidate in itertools.islice(candidates("laws", draws, X[:40]), 40):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.linalg import subspace_angles
 from scipy.sparse.linalg import aslinearoperator
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_swiss_roll
@@ -20,14 +19,10 @@ from graphcouple.spectral import (
     leading_svd,
     normalized_similarity,
 )
+from tests.reference import angle
 
 RNG = np.random.default_rng(0)
 ROLL = make_swiss_roll(1000, random_state=0)[0]
-
-
-def angle(A, B):
-    """The largest principal angle between the spans of two embeddings."""
-    return float(subspace_angles(A - A.mean(axis=0), B - B.mean(axis=0)).max())
 
 
 def _laplacians():

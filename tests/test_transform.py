@@ -33,9 +33,7 @@ ESTIMATORS = {
     "UMAP full": gc.UMAP(n_neighbors=10, repulsion="full"),
     "LargeVis": gc.LargeVis(perplexity=10, n_neighbors=None),
     "Hierarchical": gc.HierarchicalCoupling(gc.TSNE(perplexity=10, max_iter=100)),
-    "self-tuned": gc.GraphCoupling(
-        gc.GraphModel(gc.Gaussian(), "E", gc.SelfTuning(7)), gc.GraphModel(gc.Student(), "E")
-    ),
+    "self-tuned": gc.GraphCoupling(E_TUNED, gc.GraphModel(gc.Student(), "E")),
     "cusp": gc.GraphCoupling(D_10, gc.GraphModel(gc.Exponential(), "B")),
     "unbounded": gc.GraphCoupling(D_10, gc.GraphModel(gc.Odds(gc.Student()), "D")),
     "wide": gc.GraphCoupling(D_10, gc.GraphModel(gc.Student(), "E", gc.ConstantBandwidth(3.0))),
@@ -188,23 +186,17 @@ def test_a_tree_can_place_points_too():
 @pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_sparse_points_distances_and_pipelines(halves):
     X, X_new, _, _ = halves
-    dense = gc.TSNE(perplexity=10, n_neighbors=None, random_state=0, max_iter=100).fit(X)
+    options = {"perplexity": 10, "n_neighbors": None, "random_state": 0, "max_iter": 100}
+    dense = gc.TSNE(**options).fit(X)
     wanted = dense.transform(X_new)
-    sparse = gc.TSNE(perplexity=10, n_neighbors=None, random_state=0, max_iter=100, init=dense.embedding_).fit(
-        sp.csr_matrix(X)
-    )
+    sparse = gc.TSNE(init=dense.embedding_, **options).fit(sp.csr_matrix(X))
     edges, same = (e._given.new_edges(part).to_csr() for e, part in ((sparse, sp.csr_matrix(X_new)), (dense, X_new)))
     np.testing.assert_allclose(edges.toarray(), same.toarray(), atol=1e-9)
-    by_distance = gc.TSNE(
-        perplexity=10, n_neighbors=None, metric="precomputed", random_state=0, max_iter=100, init=dense.embedding_
-    )
-    by_distance.fit(cdist(X, X))
+    by_distance = gc.TSNE(init=dense.embedding_, metric="precomputed", **options).fit(cdist(X, X))
     edges = by_distance._given.new_edges(cdist(X_new, X)).to_csr()
     np.testing.assert_allclose(edges.toarray(), same.toarray(), atol=1e-9)
     assert by_distance.transform(cdist(X_new, X)).shape == wanted.shape
-    pipeline = make_pipeline(
-        StandardScaler(with_std=False), gc.TSNE(perplexity=10, n_neighbors=None, random_state=0, max_iter=100)
-    )
+    pipeline = make_pipeline(StandardScaler(with_std=False), gc.TSNE(**options))
     assert pipeline.fit(X).transform(X_new).shape == wanted.shape
     assert dense.transform(X_new[:1]).shape == (1, 2)
     assert dense.transform(X_new.astype(np.float32)).shape == wanted.shape
