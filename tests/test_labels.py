@@ -56,17 +56,13 @@ def test_independent_edges_are_kept_with_the_factor_as_probability(kernel, edge_
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_log_probabilities_of_edges_to_far_points_have_the_factor_too(dtype):
+    """As by umap-learn's default: exp(−2.5/(1 − t)) for edges between classes, and exp(−1) for unknown ones."""
     points = np.array([[0.0], [10.0], [100.0]], dtype=dtype)
     law = gc.GraphModel(gc.Gaussian(), "B", target_weight=0.5).posterior(points, y=[0, 1, -1])
     for i, j, expected in ((0, 1, -50.0 - 5.0), (0, 2, -5000.0 - 1.0), (2, 1, -4050.0 - 1.0)):
         graph = np.zeros((3, 3))
         graph[i, j] = 1.0
         assert law.log_prob(graph) == pytest.approx(expected, rel=1e-6)
-
-
-def test_the_default_is_that_of_umap_learn():
-    # umap-learn multiplies edges between classes by exp(−2.5/(1 − t)) and edges of unknown class by exp(−1).
-    assert factors(np.array([0, 1, -1]), 0.5)[0].tolist() == pytest.approx([1.0, np.exp(-5.0), np.exp(-1.0)])
 
 
 @pytest.mark.parametrize("y", [Y, NUMBERS], ids=["classes", "numbers"])

@@ -51,13 +51,6 @@ def test_it_is_its_definition(rng, q):
         assert of(X, k, width=0.3).value(Z) == pytest.approx(literal(X, landmarks, Z, 0.3), rel=1e-6)
 
 
-def test_mean_squared_distances_are_those_of_all_pairs(rng):
-    Z = rng.normal(size=(50, 2))
-    centred = Z - Z.mean(axis=0)
-    spread = np.sum(centred**2, axis=1) + np.mean(np.sum(centred**2, axis=1))
-    np.testing.assert_allclose(spread, cdist(Z, Z, "sqeuclidean").mean(axis=1))
-
-
 @pytest.mark.parametrize("q", [1, 2, 5])
 def test_it_keeps_the_rules_of_objectives(rng, q):
     check_objective(of(rng.normal(size=(40, 4))), rng.normal(size=(40, q)))
