@@ -190,20 +190,10 @@ def test_any_method_keeps_more_of_the_whole_and_as_much_nearby(method):
     assert near[1] > near[0] - 0.05
 
 
-def test_what_it_cannot_take_is_refused(rng):
-    X = rng.normal(size=(30, 3))
-    for options, word in (
-        ({"weight": -1.0}, "weight"),
-        ({"n_groups": 1}, "n_groups"),
-        ({"n_groups": "few"}, "n_groups"),
-        ({"width": 0}, "width"),
-    ):
+def test_what_it_cannot_take_is_refused():
+    for options, word in (({"n_groups": 1}, "n_groups"), ({"n_groups": "few"}, "n_groups"), ({"width": 0}, "width")):
         with pytest.raises((ValueError, TypeError), match=word):
             LargeScale(**options)
-    with pytest.raises(ValueError, match="Repeat rows"):
-        gc.TwoScaleCoupling(gc.TSNE(perplexity=5)).fit(X, sample_weight=np.ones(30) * 2.0)
-    with pytest.raises(ValueError, match="needs points"):
-        gc.TwoScaleCoupling(gc.TSNE(perplexity=5, metric="precomputed", init="random")).fit(cdist(X, X))
 
 
 def test_threads_and_repetitions_give_the_same_bits(rng):

@@ -75,13 +75,6 @@ def test_scores_of_the_original(digits):
     assert float(scores["silhouette"]) == pytest.approx(0.675, abs=0.02)
 
 
-@pytest.mark.filterwarnings("ignore:10 near pairs of each point are lowered")
-@pytest.mark.parametrize("n", [4, 12])
-def test_few_points(n):
-    Z = gc.LocalMAP(random_state=0).fit_transform(np.random.default_rng(0).normal(size=(n, 3)))
-    assert len(np.unique(Z.round(6), axis=0)) == n
-
-
 def test_refusals():
     with pytest.raises(ValueError, match="reach must be"):
         LocallyAdjustedCoupling(reach=0.0)

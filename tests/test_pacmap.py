@@ -87,9 +87,10 @@ def test_mid_near_pairs_lead_to_the_second_nearest_of_six():
 
 
 @pytest.mark.filterwarnings("ignore:10 near pairs of each point are lowered")
+@pytest.mark.parametrize("make", [gc.PaCMAP, gc.LocalMAP])
 @pytest.mark.parametrize("n", [4, 12, 40])
-def test_few_points(n):
-    Z = gc.PaCMAP(random_state=0).fit_transform(np.random.default_rng(0).normal(size=(n, 3)))
+def test_few_points(n, make):
+    Z = make(random_state=0).fit_transform(np.random.default_rng(0).normal(size=(n, 3)))
     assert len(np.unique(Z.round(6), axis=0)) == n
 
 
