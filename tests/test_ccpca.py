@@ -1,13 +1,10 @@
 """ccPCA against PCA of means formed in full, and its Monte Carlo error against repetition."""
 
-import pickle
-
 import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.linalg import orthogonal_procrustes
-from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -247,13 +244,6 @@ def test_callback_can_end_the_rounds(iris):
     ccpca = gc.CCPCA(perplexity=10, n_samples="auto", tol=1e-9, callback=watch, random_state=0).fit(iris[0])
     assert ccpca.n_samples_ == seen[-1][0] == 80
     assert seen[-1][1:] == (ccpca.relative_error_, (150, 2))
-
-
-def test_pickles_and_clones(iris):
-    ccpca = gc.CCPCA(perplexity=10, random_state=0).fit(iris[0])
-    again = pickle.loads(pickle.dumps(ccpca))
-    np.testing.assert_array_equal(again.transform(iris[0] + 0.1), ccpca.transform(iris[0] + 0.1))
-    np.testing.assert_array_equal(clone(ccpca).fit_transform(iris[0]), ccpca.embedding_)
 
 
 @pytest.mark.parametrize(

@@ -78,17 +78,6 @@ def test_points_without_edges_repel_by_their_degree(points, exponent):
     assert empty.value(points[1]) == 0.0
 
 
-def test_uniform_noise_is_the_formula_of_the_mathematics(points):
-    """With uniform noise a pair repels by (d_i + d_j) m / (2n)."""
-    posterior, latent, mu = coupled(points, UMAP)
-    Z, degrees = points[1], mu.sum(axis=1)
-    upper = np.triu_indices(N, 1)
-    v = latent.kernel.kernel.value(cdist(Z, Z) ** 2)[upper]
-    charges = (degrees[:, None] + degrees)[upper] * 5 / (2 * N)
-    wanted = -(mu[upper] * np.log(v)).sum() - (charges * np.log(1 - v)).sum()
-    assert gc.EffectiveCrossEntropy(posterior, latent).value(Z) == pytest.approx(wanted, rel=1e-11)
-
-
 def test_any_kernel_and_a_bandwidth(points):
     posterior, _, mu = coupled(points, UMAP)
     latent = gc.GraphModel(gc.Gaussian(), "B", gc.ConstantBandwidth(2.0))

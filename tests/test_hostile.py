@@ -249,28 +249,6 @@ def test_numba_without_its_compiler_is_refused_in_a_sentence(monkeypatch):
         jit(lambda x: x)
 
 
-def test_an_interrupted_fit_leaves_the_earlier_one():
-    from sklearn.utils.validation import check_is_fitted
-
-    points = RNG.normal(size=(60, 5))
-
-    def interrupt(*arguments):
-        raise KeyboardInterrupt
-
-    for method in (gc.CCPCA(perplexity=5, random_state=0), gc.TSNE(perplexity=5, max_iter=20, random_state=0)):
-        method.fit(points)
-        before = method.transform(points[:5] + 0.01)
-        method.set_params(callback=interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            method.fit(2.0 * points[::-1])
-        np.testing.assert_array_equal(method.transform(points[:5] + 0.01), before)
-        fresh = type(method)(perplexity=5, callback=interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            fresh.fit(points)
-        with pytest.raises(ValueError, match="not fitted"):
-            check_is_fitted(fresh)
-
-
 def test_a_graph_without_edges_is_refused():
     places = np.repeat(RNG.normal(size=(2, 3)), 15, axis=0)
     with pytest.raises(ValueError, match="no edges, so there is nothing to embed"):

@@ -159,14 +159,6 @@ def test_a_radial_loss_has_the_slope_of_its_potential():
         np.testing.assert_allclose(radial.slope(at), slope, rtol=1e-5)
 
 
-def test_two_kernel_pca_is_the_distance_of_kernel_matrices():
-    method = gc.TwoKernelPCA(n_neighbors=8, random_state=0, max_iter=30)
-    fitted = method.fit(X)
-    K_X = fitted.posterior_.mean().toarray()
-    K_Y = method.sentence.latent.kernel.edge_probability(cdist(fitted.embedding_, fitted.embedding_, "sqeuclidean"))
-    assert fitted.loss_ == pytest.approx(np.square(K_X - K_Y)[OFF].sum(), rel=1e-9)
-
-
 def reconstruction(W, kernel, places):
     M = (np.eye(N) - W).T @ (np.eye(N) - W)
     K = kernel.value(cdist(places, places, "sqeuclidean"))

@@ -56,19 +56,6 @@ def test_kl_divergence_of_scikit_learn_on_the_same_embedding(digits):
     assert relative_error(objective.gradient(Z) / 500, gradient.reshape(500, 2)) < 1e-5
 
 
-def test_kl_divergence_of_opentsne_on_the_same_embedding(digits):
-    import openTSNE
-
-    X = digits[0][:500]
-    affinities = openTSNE.affinity.PerplexityBasedNN(X, 30, method="exact")
-    Z = np.random.default_rng(0).normal(size=(500, 2)) * 3
-    embedding = openTSNE.TSNEEmbedding(Z, affinities, negative_gradient_method="bh", theta=1e-9)
-    embedding.optimize(1, learning_rate=1e-12, momentum=0, inplace=True)
-    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(30), 90).posterior(X)
-    objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
-    assert objective.kl_divergence(Z) == pytest.approx(embedding.kl_divergence, rel=1e-6)
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("n_neighbors", [5, 15, 50])
 def test_fuzzy_graph_of_umap(digits, n_neighbors):

@@ -332,9 +332,7 @@ def test_half_precision_is_fitted_in_single_precision(rng):
 
 def test_what_new_users_pass_is_named(rng):
     X = rng.normal(size=(40, 3))
-    dates = pd.DataFrame({"a": X[:, 0], "day": pd.date_range("2020-01-01", periods=40)})
     for call, error, match in [
-        (lambda: gc.TSNE().fit(dates), TypeError, "dates, durations or other objects in column 'day'"),
         (lambda: gc.TSNE(callback=lambda i, loss, Z: Z).fit(X), TypeError, "callback must return whether to stop"),
         (lambda: gc.AttractionRepulsionPCA().fit(1e20 * X), ValueError, "rescale X"),
         (lambda: gc.GraphModel("gaussian", gc.UnitOutDegree), TypeError, r"write UnitOutDegree\(\)"),
@@ -348,5 +346,3 @@ def test_a_frame_may_have_any_index(rng):
     X = rng.normal(size=(40, 3))
     frame = pd.DataFrame(X, columns=list("abc"), index=rng.permutation(40) + 0.5)
     np.testing.assert_array_equal(gc.PrecisionCoupling().fit_transform(frame), gc.PrecisionCoupling().fit_transform(X))
-    with pytest.raises(TypeError, match="dates, durations or other objects in column 'a'"):
-        gc.PrecisionCoupling().fit(frame.astype("datetime64[s]"))

@@ -108,6 +108,7 @@ def test_evaluate_gathers_the_scores(rng):
         scores = metrics.cluster_scores(embedding, y)
         np.testing.assert_array_equal(row[["NMI", "silhouette", "Davies-Bouldin"]], scores)
         assert row["class-mean disparity"] == metrics.class_mean_disparity(X, embedding, y)
+        assert tuple(row[["torn edges", "flung points", "detached points"]]) == metrics.tears(X, embedding, y)
     one = metrics.evaluate(X, Z["petals"], y)
     pd.testing.assert_series_equal(one, table.loc["petals"], check_names=False)
 

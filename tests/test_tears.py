@@ -47,13 +47,6 @@ def test_tears_are_what_loops_find(q, labelled):
     np.testing.assert_allclose(gc.metrics.tears(X, turned, y if labelled else None, K=4), found, atol=1e-12)
 
 
-def test_evaluation_has_the_same_tears():
-    X, y = gc.datasets.load("iris")
-    Z = X[:, :2] + 5.0 * (np.arange(150) % 3 == 0)[:, None]
-    scores, found = gc.metrics.evaluate(X, Z, y), gc.metrics.tears(X, Z, y)
-    assert [scores[name] for name in ("torn edges", "flung points", "detached points")] == list(found)
-
-
 @pytest.mark.parametrize(("options", "said"), [({"K": 150}, "K=150"), ({"length": 0.0}, "length")])
 def test_what_tears_refuse(options, said):
     X, _ = gc.datasets.load("iris")

@@ -324,15 +324,6 @@ def test_weights_where_they_have_no_meaning_are_refused():
         gc.GraphModel(gc.Gaussian(), Matching()).posterior(X, sample_weight=WEIGHTS)
 
 
-def test_a_pipeline_passes_weights_on():
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    chain = make_pipeline(StandardScaler(), gc.TSNE(perplexity=5, random_state=0, max_iter=20))
-    chain.fit(X, tsne__sample_weight=WEIGHTS)
-    np.testing.assert_array_equal(chain[-1].posterior_.node_weights, WEIGHTS)
-
-
 @pytest.mark.parametrize("method", [gc.TSNE(), gc.UMAP()])
 def test_weights_that_sum_to_one_are_refused(rng, method):
     with pytest.raises(ValueError, match=r"sums to 1, fewer than two points.* weights / weights.mean\(\)"):
