@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from scipy.linalg import orthogonal_procrustes
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import graphcouple as gc
 from graphcouple.components.pca import component_pca
@@ -16,7 +15,6 @@ from graphcouple.initializations import initialize
 from .reference import fast_and_nightly, relative_error
 
 SOLVERS = pytest.mark.parametrize("solver", ["full", "randomized"])
-PRESET = gc.CCPCA(n_components=1, perplexity=2, n_samples=10, random_state=0)
 
 
 def _rings(sizes):
@@ -33,16 +31,6 @@ def _rings(sizes):
 def _up_to_signs(found, wanted, **tolerance):
     signs = np.sign((found * wanted).sum(axis=0))
     np.testing.assert_allclose(found * np.where(signs == 0, 1, signs), wanted, **tolerance)
-
-
-@pytest.mark.filterwarnings("ignore:perplexity=")
-@pytest.mark.parametrize(
-    ("estimator", "check"),
-    [(e, c) for e, c in estimator_checks_generator(PRESET) if "array_api" not in c.func.__name__],
-    ids=lambda part: part.func.__name__ if hasattr(part, "func") else "",
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 @SOLVERS

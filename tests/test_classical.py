@@ -16,7 +16,6 @@ from sklearn.datasets import make_swiss_roll
 from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as ScikitKernelPCA
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import check_estimator
 
 import graphcouple as gc
 from graphcouple.initializations import initialize
@@ -322,31 +321,6 @@ def test_missing_directions_are_told():
     assert values[-1] < -0.1
     with pytest.warns(UserWarning, match="only 3 of n_components=4"):
         gc.ClassicalMDS(4, metric="precomputed").fit(whole)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        gc.Isomap(),
-        gc.MetricMDS(),
-        *(
-            pytest.param(estimator, marks=pytest.mark.nightly)
-            for estimator in (
-                gc.ClassicalMDS(),
-                gc.ClassicalMDS(metric="manhattan"),
-                gc.KernelPCA(kernel="rbf", n_landmarks=8),
-                gc.LaplacianEigenmaps(perplexity=3, n_neighbors=6),
-                gc.LocallyLinearEmbedding(),
-                gc.LinearAutoencoder(),
-            )
-        ),
-    ],
-    ids=repr,
-)
-def test_conforms_to_scikit_learn(estimator):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check_estimator(estimator, on_skip=None)
 
 
 def test_components_with_few_nodes_are_saved(tmp_path):

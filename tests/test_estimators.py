@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import KNeighborsTransformer
 from sklearn.preprocessing import KBinsDiscretizer
-from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.metaestimators import available_if
 
 import graphcouple as gc
@@ -36,25 +35,6 @@ def X():
 
 def _preset(name, **changes):
     return clone(PRESETS[name]).set_params(random_state=0, **changes)
-
-
-def _conventions():
-    hierarchical = gc.HierarchicalCoupling(gc.TSNE(perplexity=2, max_iter=10), n_graphs=2)
-    for name, preset in {**PRESETS, "hierarchical": hierarchical}.items():
-        for estimator, check in estimator_checks_generator(preset):
-            label = check.func.__name__
-            # The estimators make no claim to the array API, which scikit-learn only checks when told to.
-            if "array_api" not in label:
-                marks = [] if name == "TSNE" else pytest.mark.nightly
-                yield pytest.param(estimator, check, id=f"{name}-{label}", marks=marks)
-
-
-@pytest.mark.filterwarnings(
-    "ignore:perplexity=", "ignore:the embedding is far from its size", "ignore:y is ignored at target_weight=0"
-)
-@pytest.mark.parametrize(("estimator", "check"), list(_conventions()))
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 @EVERY

@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.manifold._locally_linear import barycenter_kneighbors_graph
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import graphcouple as gc
 from graphcouple.couplings import ReconstructionEnergy, reconstruction_weights
@@ -261,29 +260,6 @@ def test_named_methods_separate_classes():
         Y = method.set_params(random_state=0).fit(DIGITS).embedding_
         scores[type(method).__name__] = cross_val_score(KNeighborsClassifier(10), Y, LABELS, cv=5).mean()
     assert scores["TwoKernelLLE"] > scores["UMAP"] - 0.03
-
-
-NAMED = {
-    "PairwiseMatching": gc.PairwiseMatching(bandwidth=gc.Perplexity(2), max_iter=20),
-    "TwoKernelPCA": gc.TwoKernelPCA(n_neighbors=3, max_iter=20),
-    "TwoKernelLLE": gc.TwoKernelLLE(n_neighbors=3, max_iter=20),
-    "AttractionRepulsionPCA": gc.AttractionRepulsionPCA(),
-}
-
-
-def _conventions():
-    for name, estimator in NAMED.items():
-        for instance, check in estimator_checks_generator(estimator):
-            if "array_api" not in check.func.__name__:
-                marks = [] if name == "PairwiseMatching" else pytest.mark.nightly
-                yield pytest.param(instance, check, id=f"{name}-{check.func.__name__}", marks=marks)
-
-
-@pytest.mark.filterwarnings("ignore:no embedding with a lower loss")
-@pytest.mark.filterwarnings("ignore:perplexity=")
-@pytest.mark.parametrize(("estimator", "check"), list(_conventions()))
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("loss", ["square", "kl"])

@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import wishart
 from sklearn.decomposition import PCA
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import graphcouple as gc
 from tests.reference import numerical_gradient, relative_error
@@ -217,23 +216,6 @@ def test_bad_parameters_are_refused(X, options, message):
     for name in ("nu_x", "nu_z"):
         with pytest.raises(ValueError, match=name):
             gc.PrecisionCrossEntropy(X, **{name: N - 0.5})
-
-
-def test_float32_is_kept(X):
-    ours = gc.PrecisionCoupling(2, nu_x=3.0 * N).fit(X.astype(np.float32))
-    assert ours.embedding_.dtype == ours.transform(X.astype(np.float32)).dtype == np.float32
-
-
-def _conventions():
-    for estimator in (gc.PrecisionCoupling(1), gc.PrecisionCoupling("auto", center=False)):
-        for checked, check in estimator_checks_generator(estimator):
-            if "array_api" not in check.func.__name__:
-                yield pytest.param(checked, check, id=f"{estimator.n_components}-{check.func.__name__}")
-
-
-@pytest.mark.parametrize(("estimator", "check"), list(_conventions()))
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 def test_wishart_law_against_scipy(X, rng):
