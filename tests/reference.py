@@ -1,5 +1,6 @@
 """Slow, literal references: enumeration of all graphs, finite differences, transcriptions of losses."""
 
+from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from math import factorial
 
@@ -143,6 +144,30 @@ def relative_error(found, wanted):
     """|found − wanted| / |wanted|; 0 if both are 0."""
     off = np.linalg.norm(found - wanted)
     return off / np.linalg.norm(wanted) if off else 0.0
+
+
+@dataclass(frozen=True)
+class Fourth(gc.MatchingLoss):
+    """A user's loss, not quadratic in e."""
+
+    scale: float = 2.0
+
+    def cost(self, e, p):
+        return (self.scale * (e - p)) ** 4
+
+    def grad_cost(self, e, p):
+        return 4.0 * self.scale**4 * (p - e) ** 3
+
+
+@dataclass(frozen=True)
+class Pole(gc.Kernel):
+    """1/d², infinite at distance 0."""
+
+    def log(self, sq_dist):
+        return -np.log(sq_dist)
+
+    def grad_log(self, sq_dist):
+        return -1.0 / sq_dist
 
 
 def angle(A, B):

@@ -14,7 +14,7 @@ from graphcouple.kernels import Assumptions
 from graphcouple.summation import Exact
 from graphcouple.summation.radials import KernelValue
 from tests import umap_figures
-from tests.reference import KERNELS, literal_kernel
+from tests.reference import KERNELS, Pole, literal_kernel
 
 EVERY = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 
@@ -89,17 +89,6 @@ def test_from_min_dist_fits_what_umap_fits():
     kernels = [gc.RationalPower.from_min_dist(min_dist, spread) for min_dist, spread in umap_figures.SHAPES]
     known = np.load(umap_figures.FILE)["curves"]
     np.testing.assert_allclose([[kernel.a, kernel.b] for kernel in kernels], known, rtol=1e-6)
-
-
-@dataclass(frozen=True)
-class Pole(gc.Kernel):
-    """A kernel that is infinite at distance 0: 1/d²."""
-
-    def log(self, sq_dist):
-        return -np.log(sq_dist)
-
-    def grad_log(self, sq_dist):
-        return -1.0 / sq_dist
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Pairwise matching and LLE with two kernels: objectives against slow references, and where they end."""
 
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -16,36 +15,12 @@ from graphcouple.couplings.matching import AbsentCost
 from graphcouple.neighbors import nearest_neighbors
 from graphcouple.optimize import Descent
 from graphcouple.optimize.solve import _iterations
-from tests.reference import numerical_gradient, pairwise, relative_error
+from tests.reference import Fourth, Pole, numerical_gradient, pairwise, relative_error
 
 RNG = np.random.default_rng(3)
 N = 24
 X, Z = RNG.normal(size=(N, 4)), RNG.normal(size=(N, 2))
 OFF = ~np.eye(N, dtype=bool)
-
-
-@dataclass(frozen=True)
-class Fourth(gc.MatchingLoss):
-    """A user's loss, not quadratic in e."""
-
-    scale: float = 2.0
-
-    def cost(self, e, p):
-        return (self.scale * (e - p)) ** 4
-
-    def grad_cost(self, e, p):
-        return 4.0 * self.scale**4 * (p - e) ** 3
-
-
-@dataclass(frozen=True)
-class Pole(gc.Kernel):
-    """1/d², infinite at distance 0."""
-
-    def log(self, sq_dist):
-        return -np.log(sq_dist)
-
-    def grad_log(self, sq_dist):
-        return -1.0 / sq_dist
 
 
 SYMMETRIC = {"mean": lambda a, b: (a + b) / 2, "or": lambda a, b: a + b - a * b, "first": lambda a, b: a}
