@@ -90,7 +90,8 @@ def test_places_without_points_lie_apart():
 
 
 def test_factors_are_decomposed_alike_whatever_their_shape():
-    for shape in ((60, 20), (300, 200), (200, 300), (600, 550), (600, 2100)):
+    # Of a side up to 500, of more points than columns, and of fewer.
+    for shape in ((60, 20), (300, 200), (200, 300), (520, 510), (510, 520)):
         F = RNG.normal(size=shape) * np.exp(-np.arange(shape[1]) / 20)
         placement = GramMatrix(F).placement(3)
         wanted = leading_svd(F, 3, center=True, svd_solver="full", rng=np.random.RandomState(0))
