@@ -34,7 +34,8 @@ class CrossEntropy(PairCoupling):
     ``value(Z)`` is A_Z(η_Z) − <M_X, η_Z> in nats. The constant −E[log h_Z(W)] is left out; it is zero for the latent
     priors B and D, and −log n! + E[Σ log W_ij!] for E. Sums run over ordered pairs, or over unordered pairs if the
     input graph is thresholded. The value is not divided by n: for t-SNE it is n times the cross-entropy of joint
-    probabilities.
+    probabilities. The gradient at z_i is Σ_j [(M_Z − M_X)_ij + (M_Z − M_X)_ji] · 2 ψ(d²_ij) (z_i − z_j), for t-SNE n
+    times scikit-learn's, whose 4 is this 2 times the two directions of a pair.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from graphcouple._support.validation import changed
-from graphcouple.couplings.base import Attraction, Objective, balanced, deviation
+from graphcouple.couplings.base import Attraction, balanced, deviation
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap, Placing
 from graphcouple.couplings.kinds import InParts
@@ -118,7 +118,7 @@ class LogPartition(InParts):
         return self.share * value, None if gradient is None else self.share * gradient
 
 
-class PairCoupling(Placing):
+class PairCoupling(InParts, Placing):
     """Base class of couplings of an input's posterior and an embedding's law: repulsion minus attraction.
 
     Attributes
@@ -151,7 +151,7 @@ class PairCoupling(Placing):
     True
     """
 
-    partition: Objective
+    partition: InParts
     energy: EdgeEnergy
     strength: EdgeEnergy
     crowd: float
@@ -262,43 +262,26 @@ class PairCoupling(Placing):
         """Return the attractive part at `Z`, for the cross-entropy <M_X, η_Z>."""
         return self._bound(Z).energy.value(self._points(Z))
 
-    def value(self, Z: FloatArray) -> float:
-        """Return repulsion minus attraction at `Z`, in nats."""
+    def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         bound, points = self._bound(Z), self._points(Z)
-        attraction = sum(weight * energy.value(points) for weight, energy in bound._weighted_energies)
-        return bound.partition.value(points) - attraction
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return repulsion minus attraction, and its gradient in Z.
-
-        For the cross-entropy the gradient at z_i is Σ_j [(M_Z − M_X)_ij + (M_Z − M_X)_ji] · 2 ψ(d²_ij) (z_i − z_j).
-        For t-SNE this is n times scikit-learn's gradient, whose 4 is this 2 times the two directions of a pair.
-        """
-        bound, points = self._bound(Z), self._points(Z)
-        value, gradient = bound.partition.value_and_grad(points)
+        parts = {"with_value": with_value, "with_gradient": with_gradient}
+        value, gradient = bound.partition._evaluate(points, **parts)
         for weight, energy in bound._weighted_energies:
-            attraction, pull = energy.value_and_grad(points)
-            value, gradient = value - weight * attraction, gradient - weight * pull
-        return value, self._embedding_gradient(gradient, points)
-
-    def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone, without the logarithms that only the value needs."""
-        bound, points = self._bound(Z), self._points(Z)
-        gradient = bound.partition.gradient(points)
-        for weight, energy in bound._weighted_energies:
-            gradient = gradient - weight * energy.gradient(points)
-        return self._embedding_gradient(gradient, points)
+            attraction, pull = energy._evaluate(points, **parts)
+            value = value - weight * attraction
+            if with_gradient:
+                gradient = gradient - weight * pull
+        if not with_gradient:
+            return value, None
+        # Only in flat space do forces between points add up to 0.
+        forces = balanced(gradient / self.scale) if self._space is None else gradient
+        return value, forces.astype(points.dtype, copy=False)
 
     @property
     def _weighted_energies(self) -> list[tuple[float, EdgeEnergy]]:
         if self.strength is self.energy or self.exaggeration == 1.0:
             return [(self.exaggeration, self.energy)]
         return [(1.0, self.energy), (self.exaggeration - 1.0, self.strength)]
-
-    def _embedding_gradient(self, gradient: FloatArray, points: FloatArray) -> FloatArray:
-        # Only in flat space do forces between points add up to 0.
-        forces = balanced(gradient / self.scale) if self._space is None else gradient
-        return forces.astype(points.dtype, copy=False)
 
     def fixed_map(self, Z: FloatArray) -> FixedMap | None:
         """Return the embedding as it attracts and repels new points, if it lies in flat space; see `FixedMap`."""
