@@ -236,16 +236,13 @@ class ComponentCrossEntropy(Objective):
 
     def _one_graph(self, precision: PrecisionCrossEntropy, centres: FloatArray) -> tuple[float, FloatArray]:
         """Return J_ε of one graph, and its gradient in the centres."""
-        if self.scale != "free":
-            unit = self.epsilon**0.5
-            value, gradient = precision.value_and_grad(unit * centres)
-            return value, unit * gradient
-        sq_norm = self._sq_norm(centres)
-        unit = (self.epsilon * self._target / sq_norm) ** 0.5
+        free, sq_norm = self.scale == "free", self._sq_norm(centres)
+        unit = (self.epsilon * self._target / sq_norm if free else self.epsilon) ** 0.5
         value, gradient = precision.value_and_grad(unit * centres)
-        # The scaling factor depends on the centres too, which removes nearly all of the gradient along them.
-        radial = float((gradient * centres).sum()) / sq_norm
-        return value, unit * (gradient - radial * centres)
+        if free:
+            # The scaling factor depends on the centres too, which removes nearly all of the gradient along them.
+            gradient = gradient - float((gradient * centres).sum()) / sq_norm * centres
+        return value, unit * gradient
 
     def _sq_norm(self, centres: FloatArray) -> float:
         return float(np.square(centres).sum()) + self.n_points
