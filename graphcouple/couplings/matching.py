@@ -114,11 +114,7 @@ def symmetrized_means(posterior: RandomGraph, how: str) -> tuple[Support, FloatA
     ahead, back = (np.where(at >= 0, means.data[at], 0.0) for at in (posterior.support.find(*ends) for ends in pairs))
     if posterior.unordered:
         return support, ahead, back
-    if how == "mean":
-        ahead = back = 0.5 * (ahead + back)
-    elif how == "or":
-        ahead = back = ahead + back - ahead * back
-    return support, ahead, back
+    return support, _symmetric(ahead, back, how)[0], _symmetric(back, ahead, how)[0]
 
 
 class MatchedMeans(InParts, Placing):
