@@ -12,11 +12,6 @@ gives an upper bound that touches R where V holds the eigenvectors. With s_i = v
     Tr(Vᵀ L V) = ‖V‖² − Σ_i r_i,   gradient  Σ_j (ρ_i + ρ_j − 2 s_i·s_j) k'(d²_ij) 2 (z_i − z_j),
 
 three sums over all pairs, one of them with charges of low rank, so any summation computes them without an n × n array.
-
-References
-----------
-Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, equations 10 to 26. von Luxburg (2007), A tutorial
-on spectral clustering, for the eigengap.
 """
 
 from __future__ import annotations
@@ -186,7 +181,7 @@ class LaplacianEigenvalues(Delayed):
 
     References
     ----------
-    Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, equations 7 and 10.
+    Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, equations 7 to 26.
 
     Examples
     --------
@@ -328,7 +323,8 @@ class SpectralContraction(Term):
 
     References
     ----------
-    Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, equation 10 and section 3.7.
+    Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, equation 10 and section 3.7. von Luxburg (2007),
+    A tutorial on spectral clustering, for the eigengap.
 
     Examples
     --------

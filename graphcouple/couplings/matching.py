@@ -11,11 +11,6 @@ square are losses of the library; with UMAP's laws, the first is UMAP's stated l
 A pair without an edge in the input costs F̂(0, E^Y). So under prior B, F is a radial function summed over all pairs, by
 any summation, plus a correction along the input's edges. Under priors D and E a mean depends on many distances:
 a_ij = k_ij / Z_i, with Z_i a row's sum, or Z/n for all pairs. Then all pairs are compared, some rows at a time.
-
-References
-----------
-Draganov (2021), Towards a common dimensionality reduction approach, chapter 3; Draganov and Dohn (2023), Unexplainable
-explanations, equation 3.
 """
 
 from __future__ import annotations
@@ -143,7 +138,8 @@ class MatchedMeans(InParts, Placing):
 
     References
     ----------
-    Draganov (2021), Towards a common dimensionality reduction approach, section 3.1.
+    Draganov (2021), Towards a common dimensionality reduction approach, chapter 3; Draganov and Dohn (2023),
+    Unexplainable explanations, equation 3.
 
     Examples
     --------
