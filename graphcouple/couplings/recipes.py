@@ -222,8 +222,4 @@ def as_coupling(coupling: Any) -> Coupling:
 
 def with_terms(coupling: Objective, terms: tuple[tuple[float, Objective], ...]) -> Objective:
     """Return a coupling plus weighted terms; terms of weight 0 are left out."""
-    total = coupling
-    for weight, term in terms:
-        if weight:
-            total = total + float(weight) * term
-    return total
+    return sum((float(weight) * term for weight, term in terms if weight), coupling)
