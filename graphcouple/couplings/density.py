@@ -147,11 +147,9 @@ class Density(Term):
 
     def bind(self, problem: Problem) -> LocalRadii:
         """Return F for the problem's points and the edges of its law; see `Term`."""
-        posterior = problem.posterior
         problem.refuse_weights(self)
-        distances = problem.distances
-        support, means = posterior.support, posterior.edge_means
-        sq_dist = distances.of_edges(support, problem.n_jobs)
+        support, means = problem.posterior.support, problem.posterior.edge_means
+        sq_dist = problem.distances.of_edges(support, problem.n_jobs)
         least = _LEAST_SHARE**2 * float(np.median(sq_dist[sq_dist > 0])) if sq_dist.any() else 1.0
         sums, degrees = _sums(support, means * np.log(sq_dist + least)), _sums(support, means)
         targets = 0.5 * self.slope * sums / np.where(degrees > 0, degrees, 1.0)
