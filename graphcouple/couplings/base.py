@@ -244,14 +244,6 @@ def balanced(forces: FloatArray) -> FloatArray:
 
     A shift of all points does not change the objective, so its curvature along a shift is 0. A step that follows
     curvature would turn even a tiny mean force into one long shift of all points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphcouple.couplings.base import balanced
-    >>> balanced(np.array([[1.0], [-3.0]]))
-    array([[ 2.],
-           [-2.]])
     """
     return forces - forces.mean(axis=0)
 

@@ -31,15 +31,7 @@ def _factor(gram: FloatArray) -> FloatArray:
 
 
 def shrunk_eigenvalues(sq_singular: FloatArray, gamma: float) -> FloatArray:
-    """Return λ = max(0, γ(1 + d) − 1), the squared singular values of the best embedding.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphcouple.couplings.precision import shrunk_eigenvalues
-    >>> shrunk_eigenvalues(np.array([9.0, 3.0, 0.5]), gamma=0.5)
-    array([4., 1., 0.])
-    """
+    """Return λ = max(0, γ(1 + d) − 1), the squared singular values of the best embedding."""
     if gamma == 1.0:
         return np.array(sq_singular, copy=True)
     return np.maximum(gamma * (1.0 + sq_singular) - 1.0, 0.0)
