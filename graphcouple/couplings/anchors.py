@@ -38,15 +38,11 @@ class AnchorEnergy(Objective):
     def __init__(self, n_points: int, indices: IntArray, places: FloatArray) -> None:
         self.n_points, self.indices, self.places = n_points, indices, places
 
-    def value(self, Z: FloatArray) -> float:
-        """Return the energy at `Z`."""
-        return float(np.square(Z[self.indices] - self.places, dtype=np.float64).sum())
-
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the energy at `Z` and its gradient, 2 (z_i − a_i) for the points with a place."""
-        gradient = np.zeros_like(Z)
-        np.add.at(gradient, self.indices, 2.0 * (Z[self.indices] - self.places))
-        return self.value(Z), gradient
+        away, gradient = Z[self.indices] - self.places, np.zeros_like(Z)
+        np.add.at(gradient, self.indices, 2.0 * away)
+        return float(np.square(away, dtype=np.float64).sum()), gradient
 
     def curvature(self, Z: FloatArray) -> float:
         """Return 2, times the most places of a point."""
