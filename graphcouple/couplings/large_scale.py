@@ -133,10 +133,6 @@ class LargeScaleCrossEntropy(InParts):
         n_jobs : int or None, default=None
         metric_params : dict, optional
             Further arguments of the metric.
-
-        Returns
-        -------
-        objective : LargeScaleCrossEntropy
         """
         from graphcouple._numba.large_scale import fill_near
 

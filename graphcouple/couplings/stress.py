@@ -176,15 +176,8 @@ class Stress(Objective):
     ) -> Stress:
         """Return the stress of points' distances, with weights δ^(−power).
 
-        Parameters
-        ----------
-        distances : Distances
-        pairs : Support, optional
-            A sample of pairs to compare, from `sampled_pairs`, weighted to stand for all pairs.
-        power : float, default=0.0
-        loss : MatchingLoss or str, default="square"
-        n_jobs : int or None, default=None
-        norm : float, default=2.0
+        `pairs`, if given, are a sample from `sampled_pairs`, weighted to stand for all pairs. The loss, `n_jobs` and
+        `norm` are the class's.
         """
         support, sq_dist = distances.all_pairs() if pairs is None else (pairs, distances.of_edges(pairs, n_jobs))
         wanted = np.sqrt(sq_dist)
