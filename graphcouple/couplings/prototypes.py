@@ -142,7 +142,7 @@ def groups_of(posterior: RandomGraph, n_groups: int, rng: np.random.RandomState)
     means = posterior.support.to_csr(posterior.edge_means)
     affinity = sp.csr_array(means + means.T, dtype=np.float64)
     degrees = np.asarray(affinity.sum(axis=1)).ravel()
-    per_degree = np.where(degrees > 0, 1.0 / np.where(degrees > 0, degrees, 1.0), 1.0)
+    per_degree = 1.0 / np.where(degrees > 0, degrees, 1.0)
     coordinates = rng.normal(size=(n, _COORDINATES)) * np.sqrt(per_degree)[:, None]
     for t in range(1, _STEPS.stop):
         coordinates = per_degree[:, None] * (affinity @ coordinates)
