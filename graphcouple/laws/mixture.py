@@ -180,14 +180,10 @@ class _SharedSearch(Distances):
     """Distances that search once, for the largest number of neighbours, and keep the nearest for a smaller number."""
 
     def __init__(self, distances: Distances, n_neighbors: int) -> None:
-        super().__init__(distances.X)
+        super().__init__(distances.X, distances.n_points)
         self.knows_all = distances.knows_all
         self._distances, self._largest = distances, n_neighbors
         self._results: dict[str, tuple[Support, FloatArray]] = {}
-
-    @property
-    def n_points(self) -> int:
-        return self._distances.n_points
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
         if "all" not in self._results:

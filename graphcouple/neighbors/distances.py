@@ -42,6 +42,8 @@ class Distances(ABC):
     ----------
     X : array or sparse matrix
         The points, or distances between them.
+    n_points : int, optional
+        The number of points, if `X` is not kept.
 
     Examples
     --------
@@ -58,26 +60,19 @@ class Distances(ABC):
     knows_all: bool = True
     """Whether the distances of all pairs are known, or can be computed."""
 
+    neighbors_given: bool = False
+    """Whether the nearest points were given instead of searched."""
+
     metric: Any = "euclidean"
     params: dict[str, Any] | None = None
     """Further arguments of the metric."""
 
-    def __init__(self, X: Any) -> None:
-        self.X = X
+    def __init__(self, X: Any, n_points: int | None = None) -> None:
+        self.X, self.n_points = X, X.shape[0] if n_points is None else n_points
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the attributes that a search computes again."""
         return {name: value for name, value in self.__dict__.items() if name not in _CACHES}
-
-    @property
-    def n_points(self) -> int:
-        """The number of points."""
-        return self.X.shape[0]
-
-    @property
-    def neighbors_given(self) -> bool:
-        """Whether the nearest points were given instead of searched."""
-        return False
 
     @property
     def order(self) -> IntArray | None:

@@ -108,24 +108,11 @@ def as_distances(graph: Any, n_rows: int, n_points: int) -> sp.csr_array:
 class ForgottenNeighbors(Distances):
     """Points without their given neighbours; a new point gets as many neighbours as any point had, `most`."""
 
-    searched = False
+    searched, neighbors_given = False, True
 
     def __init__(self, points: Distances, most: int) -> None:
-        super().__init__(points.X)
+        super().__init__(points.X, points.n_points)
         self._points, self._most = points, most
-
-    _finder: Any = None
-    """The transformer that found the neighbours; None if they were given."""
-
-    @property
-    def neighbors_given(self) -> bool:
-        """Whether the nearest points were given: a transformer can search again."""
-        return self._finder is None
-
-    @property
-    def n_points(self) -> int:
-        """The number of points."""
-        return self._points.n_points
 
     def remembered(self) -> dict[str, Any]:
         """Return the points, and the number of neighbours of a new point."""
@@ -174,6 +161,9 @@ class OwnNeighbors(ForgottenNeighbors):
 
     knows_all = False
 
+    _finder: Any = None
+    """The transformer that found the neighbours; None if they were given."""
+
     def __init__(self, X: Any, metric: Any, neighbors: Any, metric_params: dict[str, Any] | None = None) -> None:
         points = distances_of(X, metric, metric_params)
         self._support, distances = neighbor_distances(neighbors, X.shape[0])
@@ -197,7 +187,8 @@ class OwnNeighbors(ForgottenNeighbors):
         with config_context(transform_output="default"):
             found = finder.fit_transform(X)
         distances = cls(X, metric, found, metric_params)
-        distances._finder = finder
+        # A transformer can search again.
+        distances._finder, distances.neighbors_given = finder, False
         return distances
 
     def remembered(self) -> dict[str, Any]:
@@ -239,7 +230,7 @@ def remembered_distances(
 ) -> Distances:
     """Return the distances that `Distances.remembered` described; a metric is for old files, which have none."""
     if "n_points" in remembered:
-        points: Distances = ForgottenDistances(remembered["n_points"])
+        points: Distances = ForgottenDistances(None, remembered["n_points"])
     else:
         X = remembered["X"]
         values = X.data if sp.issparse(X) else X

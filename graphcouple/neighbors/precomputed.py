@@ -103,15 +103,6 @@ class StoredDistances(SquareDistances):
 class ForgottenDistances(SquareDistances):
     """Precomputed distances that were not kept: new points come with their own."""
 
-    def __init__(self, n_points: int) -> None:
-        super().__init__(None)
-        self._n_points = n_points
-
-    @property
-    def n_points(self) -> int:
-        """The number of points."""
-        return self._n_points
-
     def all_pairs(self) -> tuple[Support, FloatArray]:
         """Raise, as the distances are gone."""
         raise ValueError("a saved model does not keep precomputed distances, only what new points need; fit it again.")
