@@ -16,6 +16,7 @@ from graphcouple.laws.labels import log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import symmetrized
 from graphcouple.laws.priors.posterior import GraphPosterior
+from graphcouple.laws.priors.repeated import law_with_copies
 from graphcouple.neighbors import Distances, OwnNeighbors, as_points, is_precomputed
 
 # Bandwidths that need all points use about this many distances, in this many rows; more points raise an error.
@@ -85,8 +86,8 @@ class ConditionedModel(ConditionedLaw):
         del sq_dist, rows
         if copies is not None:
             own = model.kernel.log(np.zeros(support.n_nodes))
-            copied = RepeatedPosterior.of(model.prior, support, log_kernel, copies, own, model.symmetrize)
-            return RepeatedPosterior(self._with_targets(copied.law), copied.support, copies, model.prior)
+            law = law_with_copies(model.prior, support, log_kernel, copies, own, model.symmetrize)
+            return RepeatedPosterior(self._with_targets(law), copies, model.prior)
         posterior = model.prior.posterior_on(support, log_kernel)
         return self._with_targets(symmetrized(posterior, model.symmetrize) if model.symmetrize else posterior)
 

@@ -35,67 +35,16 @@ class RepeatedPosterior(RandomGraph):
     law : GraphPosterior
         The law of part of the edges, chosen by `GraphPrior.drawn_by`. "row": the edges out of one copy of each point.
         "pair": the edges between one copy of each point. "graph": edges of the whole graph, `draws` for each node.
-        The support of the law also has each node's edge to its own other copies, if any.
-    support : Support
-        The edges between nodes.
+        The support of the law also has each node's edge to its own other copies, if any; see `law_with_copies`.
     copies : Copies
         The weights of the nodes, and how many copies the edges of `law` may lead to.
     """
 
-    def __init__(self, law: GraphPosterior, support: Support, copies: Copies, prior: GraphPrior) -> None:
-        super().__init__(support)
+    def __init__(self, law: GraphPosterior, copies: Copies, prior: GraphPrior) -> None:
+        edges = law.support.select(law.support.rows != law.support.indices)
+        super().__init__(Support(edges.indptr, edges.indices, edges.n_edges == edges.n_nodes * (edges.n_nodes - 1)))
         self.law, self.copies, self.prior = law, copies, prior
         self.prior_class, self.unordered, self.node_weights = type(prior), law.unordered, copies.weights
-
-    @classmethod
-    def of(
-        cls,
-        prior: GraphPrior,
-        support: Support,
-        log_kernel: FloatArray,
-        copies: Copies,
-        own_log_kernel: FloatArray,
-        symmetrize: str | None,
-    ) -> RepeatedPosterior:
-        """Return the law from the log-kernels of edges, and of the pairs of copies of each node.
-
-        Parameters
-        ----------
-        log_kernel : ndarray of shape (n_edges,)
-        own_log_kernel : ndarray of shape (n,)
-        symmetrize : {None, "threshold", "mutual"}
-            Prior B only.
-
-        Raises
-        ------
-        ValueError
-            When the prior's `drawn_by` is None.
-        """
-        if prior.drawn_by is None:
-            raise ValueError(
-                f"sample weights need a prior that says how its edges are drawn (drawn_by), which {prior!r} does not; "
-                "repeat rows, with unique=False."
-            )
-        nodes = np.arange(support.n_nodes, dtype=support.indices.dtype)
-        at = np.searchsorted(support.keys, nodes.astype(np.int64) * (support.n_nodes + 1))
-        with_own = Support(support.with_one_more(), np.insert(support.indices, at, nodes))
-        natural = np.insert(log_kernel, at, own_log_kernel) + prior.log_favour(with_own)
-        counts = np.insert(copies.edges, at, copies.own)
-        with np.errstate(divide="ignore"):
-            if prior.drawn_by == "pair":
-                # An edge that may lead to u of w copies leads to each with probability u/w of its own.
-                n_ends = np.insert(copies.weights[support.indices], at, np.maximum(copies.weights - 1.0, 0.0))
-                share = np.divide(counts, n_ends, out=np.zeros_like(counts), where=n_ends > 0)
-                natural = prior.thinned(natural, np.log(np.minimum(share, 1.0)))
-            else:
-                natural = natural + np.log(counts)
-            if prior.drawn_by == "graph":
-                natural = natural + np.log(copies.weights)[with_own.rows]
-        possible = natural > -np.inf
-        law = prior.posterior_class(with_own.select(possible), natural[possible])
-        if symmetrize:
-            law = symmetrized(law, symmetrize)
-        return cls(law, _between(law.support), copies, prior)
 
     @cached_property
     def _factor(self) -> FloatArray:
@@ -219,7 +168,38 @@ class RepeatedPosterior(RandomGraph):
         return float(logs.sum() + (xlogy(counts, chance) - gammaln(counts + 1.0))[~self._is_own].sum())
 
 
-def _between(support: Support) -> Support:
-    """Return a support without the edges from a node to itself."""
-    edges = support.select(support.rows != support.indices)
-    return Support(edges.indptr, edges.indices, edges.n_edges == edges.n_nodes * (edges.n_nodes - 1))
+def law_with_copies(
+    prior: GraphPrior,
+    support: Support,
+    log_kernel: FloatArray,
+    copies: Copies,
+    own_log_kernel: FloatArray,
+    symmetrize: str | None,
+) -> GraphPosterior:
+    """Return the law of a `RepeatedPosterior` from the log-kernels of edges, and of the pairs of copies of each node.
+
+    The prior's `drawn_by` must not be None. `symmetrize` is for prior B only.
+    """
+    if prior.drawn_by is None:
+        raise ValueError(
+            f"sample weights need a prior that says how its edges are drawn (drawn_by), which {prior!r} does not; "
+            "repeat rows, with unique=False."
+        )
+    nodes = np.arange(support.n_nodes, dtype=support.indices.dtype)
+    at = np.searchsorted(support.keys, nodes.astype(np.int64) * (support.n_nodes + 1))
+    with_own = Support(support.with_one_more(), np.insert(support.indices, at, nodes))
+    natural = np.insert(log_kernel, at, own_log_kernel) + prior.log_favour(with_own)
+    counts = np.insert(copies.edges, at, copies.own)
+    with np.errstate(divide="ignore"):
+        if prior.drawn_by == "pair":
+            # An edge that may lead to u of w copies leads to each with probability u/w of its own.
+            n_ends = np.insert(copies.weights[support.indices], at, np.maximum(copies.weights - 1.0, 0.0))
+            share = np.divide(counts, n_ends, out=np.zeros_like(counts), where=n_ends > 0)
+            natural = prior.thinned(natural, np.log(np.minimum(share, 1.0)))
+        else:
+            natural = natural + np.log(counts)
+        if prior.drawn_by == "graph":
+            natural = natural + np.log(copies.weights)[with_own.rows]
+    possible = natural > -np.inf
+    law = prior.posterior_class(with_own.select(possible), natural[possible])
+    return symmetrized(law, symmetrize) if symmetrize else law
