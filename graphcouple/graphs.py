@@ -223,8 +223,6 @@ def off_diagonal(matrix: NDArray[Any]) -> NDArray[Any]:
     array([1, 2, 3, 5, 6, 7])
     """
     n = matrix.shape[0]
-    if n < 2:
-        return np.empty(0, dtype=matrix.dtype)
     return np.ascontiguousarray(matrix).ravel()[1:].reshape(n - 1, n + 1)[:, :-1].ravel()
 
 
