@@ -122,7 +122,7 @@ class Support:
     @classmethod
     def all_pairs(cls, n_nodes: int) -> Support:
         """Return the support of all n(n − 1) ordered pairs."""
-        indptr = (np.arange(n_nodes + 1) * (n_nodes - 1)).astype(index_dtype(n_nodes * (n_nodes - 1)))
+        indptr = np.arange(n_nodes + 1) * (n_nodes - 1)
         columns = np.broadcast_to(np.arange(n_nodes, dtype=index_dtype(n_nodes)), (n_nodes, n_nodes))
         return cls(indptr, off_diagonal(columns), complete=True)
 
@@ -185,15 +185,14 @@ class Support:
         bounds = np.searchsorted(self.indptr, np.arange(0, self.n_edges, _PART_EDGES), side="right") - 1
         for first, last in pairwise(np.unique([*bounds, self.n_nodes]).tolist()):
             a, b = int(self.indptr[first]), int(self.indptr[last])
-            part = Support((self.indptr[first : last + 1] - a).astype(index_dtype(b - a)), self.indices[a:b])
-            yield slice(first, last), slice(a, b), part
+            yield slice(first, last), slice(a, b), Support(self.indptr[first : last + 1] - a, self.indices[a:b])
 
     def select(self, keep: NDArray[np.bool_]) -> Support:
         """Return the support of the edges where `keep` is True."""
         if keep.all():
             return self
         counts = np.concatenate([[0], np.cumsum(keep)])
-        return Support(counts[self.indptr].astype(self.indptr.dtype), self.indices[keep])
+        return Support(counts[self.indptr], self.indices[keep])
 
 
 def largest_of_rows(support: Support, values: NDArray[Any], count: int) -> NDArray[np.bool_]:

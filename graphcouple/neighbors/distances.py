@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from graphcouple._numba.threads import effective_n_jobs
 from graphcouple._support.validation import check_integer
-from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support, index_dtype, largest_of_rows, off_diagonal
+from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support, largest_of_rows, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly, search_lost
 from graphcouple.neighbors.inverted_file import InvertedFile
 from graphcouple.neighbors.points import DENSE_ENTRIES, dense_if_far, fits_in_single, shift_of, shifted
@@ -119,8 +119,7 @@ def squares_of(values: FloatArray) -> FloatArray:
 def regular_support(indices: IntArray) -> Support:
     """Return the support of a graph with equally many edges in each row, from their sorted ends."""
     n, k = indices.shape
-    narrow = indices.ravel().astype(index_dtype(int(indices.max(initial=0))), copy=False)
-    return Support(np.arange(0, n * k + 1, k, dtype=index_dtype(n * k)), narrow)
+    return Support(np.arange(0, n * k + 1, k), indices.ravel())
 
 
 class Searched(Distances):

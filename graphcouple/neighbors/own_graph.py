@@ -69,7 +69,7 @@ def _from_arrays(indices: Any, distances: Any, n_points: int) -> tuple[Support, 
         raise ValueError(f"neighbors names row {worst}, but X has {n_points} rows, and -1 stands for no neighbor.")
     columns = np.empty(ends.size, dtype=index_dtype(n_points))
     values = np.empty(ends.size, dtype=dist.dtype if dist.dtype == np.float32 else np.float64)
-    starts = np.zeros(n_points + 1, dtype=index_dtype(ends.size))
+    starts = np.zeros(n_points + 1, dtype=np.int64)
     for a in range(0, n_points, _ROWS_AT_ONCE):
         of_rows = slice(a, min(a + _ROWS_AT_ONCE, n_points))
         counts = _fill_rows(ends[of_rows], dist[of_rows], a, columns[starts[a] :], values[starts[a] :])
