@@ -225,6 +225,14 @@ def off_diagonal(matrix: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(matrix).ravel()[1:].reshape(n - 1, n + 1)[:, :-1].ravel()
 
 
+def without_duplicates(matrix: Any) -> Any:
+    """Return a csr matrix whose duplicate entries are summed, a copy unless its entries are sorted."""
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
 def _from_library(graph: Any, kind: str, name: str) -> sp.coo_array:
     """Return the edges of a networkx or igraph graph, both directions of each if it is undirected."""
     edges: Any
@@ -284,9 +292,7 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
         raise ValueError(f"{name} must be square, one row and one column per node, got shape {matrix.shape}.")
     if n_nodes is not None and matrix.shape[0] != n_nodes:
         raise ValueError(f"{name} has {matrix.shape[0]} nodes, but must have {n_nodes}.")
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
+    matrix = without_duplicates(matrix)
     if matrix.dtype.kind not in "iufb":
         raise TypeError(f"{name} must hold real numbers, got dtype {matrix.dtype}.")
     if np.isnan(matrix.data).any():

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_sparse, check_unmasked, warn
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, without_duplicates
 
 # Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense for all pairs, for metrics that
 # need it, or if the points lie far from the origin.
@@ -36,7 +36,7 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     check_unmasked(X, name)
     if sp.issparse(X):
         check_sparse(X, name)
-        X = _without_duplicates(X.tocsr())
+        X = without_duplicates(X.tocsr())
         if X.dtype.kind not in "iufb":
             raise TypeError(f"{name} must hold real numbers, got dtype {X.dtype}.")
         entries = X.data
@@ -77,14 +77,6 @@ def looks_like_distances(X: Any) -> bool:
     most = _ASYMMETRY * float(X.max())
     blocks = (slice(a, a + _ROWS_AT_ONCE) for a in range(0, n, _ROWS_AT_ONCE))
     return all((np.abs(X[rows] - X[:, rows].T) <= most).all() for rows in blocks)
-
-
-def _without_duplicates(X: Any) -> Any:
-    """Return a csr matrix whose duplicate entries are summed, a copy unless its entries are sorted."""
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
 
 
 def _check_scale(entries: FloatArray, name: str) -> None:
@@ -145,7 +137,7 @@ def near_origin(X: FloatArray) -> FloatArray:
 
 def workable(X: Any, dtype: Any = None) -> Any:
     """Return points without duplicate entries, in a precision in which squares neither overflow nor vanish."""
-    X = _without_duplicates(X) if sp.issparse(X) else X
+    X = without_duplicates(X) if sp.issparse(X) else X
     if dtype is not None:
         return X.astype(dtype, copy=False)
     return X.astype(np.float64) if X.dtype == np.float32 and not fits_in_single(X) else X

@@ -290,7 +290,7 @@ FAULTS = [
     Fault("neighbors: more than there are", "_support/validation.py", "if n_neighbors < n_points:", "if True:", "test_classical"),
     Fault("neighbors: sparse points far away lose their digits", "neighbors/distances.py",
           "super().__init__(dense_if_far(X))", "super().__init__(X)", "test_robustness"),
-    Fault("neighbors: duplicate entries count twice", "neighbors/points.py", "X = _without_duplicates(X.tocsr())", "X = X.tocsr()", "test_robustness"),
+    Fault("neighbors: duplicate entries count twice", "neighbors/points.py", "X = without_duplicates(X.tocsr())", "X = X.tocsr()", "test_robustness"),
     Fault("neighbors: a tree for any function", "neighbors/distances.py", '"brute" if plain else "auto"', '"auto"', "test_neighbors"),
     Fault("kernels: an edge is no matter", "kernels/measured.py", "return float(dist[edge]) if edge < len(dist) else float(\"inf\")", "return float(\"inf\")", "test_check_kernel"),
     Fault("kernels: growing ones are bounded", "kernels/measured.py", "and not grows", "", "test_check_kernel"),
