@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from graphcouple._support.validation import check_unmasked
-from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.graphs import FloatArray, Support
 
 # At most this many times as many rows as copies are searched, however light they are.
 _MOST_ROWS = 10
@@ -33,11 +33,6 @@ class Copies:
     weights: FloatArray
     edges: FloatArray
     own: FloatArray
-
-    def beside(self, support: Support, values: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Append to each row of edges its own copies, with value 0; return row pointers, values and counts."""
-        ends = support.indptr[1:]
-        return support.with_one_more(), np.insert(values, ends, 0.0), np.insert(self.edges, ends, self.own)
 
 
 def check_weights(weights: Any, n_points: int) -> FloatArray:

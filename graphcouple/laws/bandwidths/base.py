@@ -54,10 +54,11 @@ class DistanceRows:
         return place, int(n_places)
 
     def counted(self) -> tuple[IntArray, FloatArray, FloatArray | None]:
-        """Return row pointers, distances, and the number of points at each distance; own copies end a row."""
-        if self.copies is None:
-            return self.support.indptr, self.sq_dist, None
-        return self.copies.beside(self.support, self.sq_dist)
+        """Return row pointers, distances, and the number of points at each distance; own copies, at 0, end a row."""
+        support, copies, ends = self.support, self.copies, self.support.indptr[1:]
+        if copies is None:
+            return support.indptr, self.sq_dist, None
+        return support.with_one_more(), np.insert(self.sq_dist, ends, 0.0), np.insert(copies.edges, ends, copies.own)
 
 
 @dataclass(frozen=True)
