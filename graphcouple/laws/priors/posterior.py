@@ -23,7 +23,7 @@ class GraphPosterior(RandomGraph):
     """The law of a hidden graph given points: an exponential family with one natural parameter per edge.
 
     ``log_prob(W) = <W, η> − A(η) + log h(W)`` on the law's support, where
-    A is the log-partition and h the base measure.
+    A is the log-partition and h the base measure. The mean E[W_ij] is ∂A/∂η_ij.
 
     Parameters
     ----------
@@ -101,11 +101,6 @@ class GraphPosterior(RandomGraph):
         """Return A(η), in nats."""
 
     @cached_property
-    @abstractmethod
-    def edge_means(self) -> FloatArray:
-        """E[W_ij] = ∂A/∂η_ij on the edges of `support`."""
-
-    @cached_property
     def _cumulative(self) -> FloatArray:
         return np.cumsum(self.edge_means, dtype=np.float64)
 
@@ -146,16 +141,7 @@ class GraphPosterior(RandomGraph):
         return graph
 
     def sample_edges(self, rng: Rng = None) -> tuple[IntArray, IntArray]:
-        """Draw one graph as the starts and ends of its edges, each edge once, whatever its count.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator, int or None
-
-        Returns
-        -------
-        rows, columns : ndarray of shape (n_edges,)
-        """
+        """Draw one graph as the starts and ends of its edges, each edge once, whatever its count; see `sample`."""
         at, _ = self._draw(np.random.default_rng(rng))
         return self.support.rows[at], self.support.indices[at]
 
