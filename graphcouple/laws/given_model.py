@@ -18,6 +18,7 @@ from graphcouple.laws.priors.binary import symmetrized
 from graphcouple.laws.priors.posterior import GraphPosterior
 from graphcouple.laws.priors.repeated import law_with_copies
 from graphcouple.neighbors import Distances, OwnNeighbors, as_points, is_precomputed
+from graphcouple.neighbors.distances import nearest_edges
 
 # Bandwidths that need all points use about this many distances, in this many rows; more points raise an error.
 _DISTANCES, _LEAST_ROWS, _MOST_ROWS, _MOST_POINTS = 5_000_000, 100, 2000, 200_000
@@ -188,14 +189,8 @@ class ConditionedModel(ConditionedLaw):
         """Return the isolation of each point of the graph among the others; see `ConditionedLaw.own_isolation`."""
         support, sq_dist = self.model.edges_among(self.distances, n_jobs, self.weights)
         spread = nearest_spread(support, sq_dist, n_jobs)
-        around = []
-        for _, edges, part in support.in_parts():
-            order = np.lexsort((sq_dist[edges], part.rows))
-            nearest = order[np.arange(order.size) - part.indptr[part.rows] < FEW]
-            counts = np.minimum(np.diff(part.indptr), FEW)
-            starts = np.cumsum(counts) - counts
-            around.append(np.add.reduceat(spread[part.indices[nearest]], starts) / counts)
-        return _ratio(spread, np.concatenate(around))
+        near, _ = nearest_edges(support, sq_dist, FEW)
+        return _ratio(spread, np.add.reduceat(spread[near.indices], near.indptr[:-1]) / np.diff(near.indptr))
 
     def _isolation(self, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
         if self._spread is None:
