@@ -110,15 +110,13 @@ class _Centred:
 
     def rounding(self) -> float:
         """Return a bound on the rounding error of a product that is exactly zero, in the Frobenius norm."""
-        size = self.norm() + float(np.linalg.norm(self.mean)) * self.shape[0] ** 0.5
-        return _NO_VARIANCE * self.norm() + 10.0 * float(np.finfo(self.X.dtype).eps) * size
-
-    def norm(self) -> float:
-        """Return the Frobenius norm of X − 1 meanᵀ."""
         if sp.issparse(self.X):
             squares = float(np.square(self.X.data, dtype=np.float64).sum())
-            return max(squares - self.shape[0] * float(self.mean @ self.mean), 0.0) ** 0.5
-        return float(np.sqrt(self.X.var(axis=0, dtype=np.float64).sum() * self.shape[0]))
+            norm = max(squares - self.shape[0] * float(self.mean @ self.mean), 0.0) ** 0.5
+        else:
+            norm = float(np.sqrt(self.X.var(axis=0, dtype=np.float64).sum() * self.shape[0]))
+        size = norm + float(np.linalg.norm(self.mean)) * self.shape[0] ** 0.5
+        return _NO_VARIANCE * norm + 10.0 * float(np.finfo(self.X.dtype).eps) * size
 
 
 def _right_vectors(X: _Centred, M: AveragedProjection, width: int, solver: str, rng: np.random.RandomState) -> Any:
@@ -281,11 +279,10 @@ def component_pca(
     array([3., 3., 3., 3.])
     """
     data = _Centred(as_points(X))
-    solver = svd_solver
-    if solver == "auto":
-        solver = "full" if data.shape[0] * data.shape[1] <= FULL_UP_TO else "randomized"
+    if svd_solver == "auto":
+        svd_solver = "full" if data.shape[0] * data.shape[1] <= FULL_UP_TO else "randomized"
     width = min(n_components + OVERSAMPLING, *data.shape)
-    basis = _right_vectors(data, M, width, solver, np.random.RandomState(0) if rng is None else rng)
+    basis = _right_vectors(data, M, width, svd_solver, np.random.RandomState(0) if rng is None else rng)
     sums = M.batch_sums(data.times(basis))
     # M preserves the mean of the columns, but rounding does not if the data are far from the origin.
     sums -= sums.mean(axis=1, keepdims=True)
