@@ -254,12 +254,9 @@ class _Blocks:
                 igraph.set_random_number_generator(random)
             yield sp.csr_array((np.ones(n), membership, np.arange(n + 1)))
 
-    def table(self, memberships: Any) -> _Table:
-        """Return the sums over groups with these memberships, dense or sparse."""
-        return self._sums(memberships, self.weights @ memberships)
-
-    def _sums(self, memberships: Any, to_groups: Any) -> _Table:
-        edges = memberships.T @ to_groups
+    def table(self, memberships: Any, to_groups: Any = None) -> _Table:
+        """Return the sums over groups with these memberships, dense or sparse; `to_groups` is weights @ memberships."""
+        edges = memberships.T @ (self.weights @ memberships if to_groups is None else to_groups)
         edges = edges.toarray() if sp.issparse(edges) else edges
         typical = self.degrees.size**2 / float(self.weights.sum())
         return _Table(edges, self.degrees @ memberships, np.asarray(memberships.sum(axis=0)).ravel(), typical)
@@ -271,7 +268,7 @@ class _Blocks:
         """
         for _ in range(_MOST_UPDATES):
             before, to_groups = memberships, self.weights @ memberships
-            table = self._sums(before, to_groups)
+            table = self.table(before, to_groups)
             memberships = softmax(to_groups @ table.log_rates + digamma(table.nodes + 1.0), axis=1)
             taken = np.unique(memberships.argmax(axis=1))
             if taken.size < least:
