@@ -41,7 +41,6 @@ class _Diffused(DerivedConditioned):
 
     def _walk(self, first: sp.csr_array) -> sp.csr_array:
         """Return where walks with this first step end."""
-        assert self.inferred is not None
         n = self.inferred.shape[0]
         longest = int(np.diff(self.inferred.indptr).max())
         n_kept = n if longest >= n - 1 else self.derived.n_kept or longest

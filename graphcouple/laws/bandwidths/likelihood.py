@@ -258,7 +258,7 @@ class _Likelihoods:
             lower = self.likelihoods(a)[0] > self.likelihoods(b)[0]
             left, right = np.where(lower, left, a), np.where(lower, b, right)
         scale: FloatArray = np.exp(0.5 * (left + right))
-        return np.where(known, scale, np.median(scale[known]) if known.any() else 1.0)
+        return np.where(known, scale, np.median(scale[known]))
 
 
 def _first_maximum(losses: FloatArray, errors: FloatArray, tried: FloatArray, dim: float) -> tuple[float, float]:
