@@ -76,7 +76,7 @@ class Coarse(Exact):
 
 def in_the_log(kernel, Z):
     """Return log-partitions and gradients of priors D and E, in logarithms alone."""
-    logs, gradient = isolated_terms(kernel, Z, np.arange(len(Z)), True)
+    logs, gradient = isolated_terms(kernel, Z, np.arange(len(Z)), True, np.ones(len(Z)))
     return (float(logs.sum()), gradient), gc.FixedEdges()._in_the_log(kernel, Z, None, True)
 
 

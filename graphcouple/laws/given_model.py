@@ -36,11 +36,7 @@ class ConditionedModel(ConditionedLaw):
     """
 
     def __init__(
-        self,
-        model: Any,
-        distances: Distances,
-        weights: FloatArray | None = None,
-        labels: IntArray | FloatArray | None = None,
+        self, model: Any, distances: Distances, weights: FloatArray | None, labels: IntArray | FloatArray | None
     ) -> None:
         total = None if weights is None else float(weights.sum())
         self.model, self.distances, self.X = model.within(distances.n_points, total), distances, distances.X

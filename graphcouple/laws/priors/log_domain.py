@@ -24,10 +24,9 @@ _BLOCK_ENTRIES = 2**22
 
 
 def isolated_terms(
-    kernel: Kernel, Z: FloatArray, isolated: IntArray, with_gradient: bool, weights: FloatArray | None = None
+    kernel: Kernel, Z: FloatArray, isolated: IntArray, with_gradient: bool, w: FloatArray
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return log S_i of some points, S_i = Σ_{j≠i} w_j k(d²_ij), and the gradient of Σ w_i log S_i in all points."""
-    w = np.ones(Z.shape[0]) if weights is None else weights
     gradient = np.zeros(Z.shape) if with_gradient else None
     logs = []
     for rows, sq_dist, log_kernel in blocks_of_rows(kernel, Z, np.log(w), chosen=isolated):

@@ -171,7 +171,7 @@ class UnitOutDegree(GraphPrior):
         # Points far from all others get an exact sum each; there are usually few of them.
         isolated, regular = np.flatnonzero(underflows), ~underflows
         points = Z.astype(np.float64, copy=False)
-        logs, gradient = isolated_terms(kernel, points, isolated, with_gradient, weights)
+        logs, gradient = isolated_terms(kernel, points, isolated, with_gradient, w)
         value = float(w[regular] @ np.log(mass[regular])) + float(w[isolated] @ logs)
         if gradient is None:
             return value, None
