@@ -215,18 +215,9 @@ class Euclidean(Searched):
         # A search among sparse points expands the square, which loses the digits of points far from the origin.
         super().__init__(dense_if_far(X))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what a search computes again, except the lists of its points."""
-        return super().__getstate__() | {"_lists": self._known_lists}
-
-    @property
-    def _known_lists(self) -> dict[str, Any] | None:
-        return self._lists if self._index is None else self._index.lists
-
     def remembered(self) -> dict[str, Any]:
         """Return the arrays and plain values that new points need, with the lists of a search; see `Distances`."""
-        lists = self._known_lists
-        return super().remembered() | ({} if lists is None else {"lists": lists})
+        return super().remembered() | ({} if self._lists is None else {"lists": self._lists})
 
     def recall(self, lists: dict[str, Any]) -> None:
         """Take the lists that an earlier search has found."""
@@ -281,6 +272,7 @@ class Euclidean(Searched):
             self._index = InvertedFile.from_lists(self._points(), self._lists, n_jobs)
         if self._index is None or self._index.n_neighbors != k:
             self._index = InvertedFile(self._points(), k, n_jobs)
+            self._lists = self._index.lists
         self._index.n_jobs = n_jobs
         return self._index
 
