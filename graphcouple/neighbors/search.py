@@ -11,21 +11,9 @@ from graphcouple.neighbors.points import as_points
 
 
 def all_pairs(X: Any, metric: str = "euclidean") -> tuple[Support, FloatArray]:
-    """Return the support of all ordered pairs and their squared distances.
+    """Return the support of all n(n − 1) ordered pairs and their squared distances; see `nearest_neighbors`.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        Or a square array of distances for ``metric="precomputed"``.
-    metric : str, default="euclidean"
-        Any metric of `sklearn.metrics.pairwise_distances`.
-
-    Returns
-    -------
-    support : Support
-        All n(n − 1) ordered pairs.
-    sq_dist : ndarray of shape (n(n − 1),)
-        Squared distances, float64.
+    The metric is any of `sklearn.metrics.pairwise_distances`.
 
     Raises
     ------
