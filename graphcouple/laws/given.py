@@ -237,8 +237,7 @@ class GraphLaw(Searchable, ABC):
     @property
     def metric_params(self) -> dict[str, Any] | None:
         """Further arguments of the metric, of the first part."""
-        params: dict[str, Any] | None = self.parts[0].metric_params
-        return params
+        return self.parts[0].metric_params
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -264,8 +263,7 @@ class GraphLaw(Searchable, ABC):
 
     def loaded(self, saved: dict[str, Any]) -> ConditionedLaw:
         """Return what `ConditionedLaw.saved` described; old files do not name their law, which is then this one."""
-        law: GraphLaw = saved.get("law", self)
-        return law.recall(saved)
+        return saved.get("law", self).recall(saved)
 
     def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None) -> RandomGraph:
         """Return the law of the graph given the points `X`; laws of one metric share one search for neighbours.

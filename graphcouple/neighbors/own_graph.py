@@ -88,8 +88,7 @@ def _fill_rows(ends: IntArray, dist: FloatArray, first: int, columns: IntArray, 
         raise ValueError(f"neighbors names a neighbor of row {first + int(np.argmax(repeated))} twice.")
     n_edges = int(is_edge.sum())
     columns[:n_edges], values[:n_edges] = ends[is_edge], dist[is_edge]
-    counts: IntArray = is_edge.sum(axis=1)
-    return counts
+    return is_edge.sum(axis=1)
 
 
 def as_distances(graph: Any, n_rows: int, n_points: int) -> sp.csr_array:

@@ -130,7 +130,7 @@ FAULTS = [
           "if 1.0 / _FAR_FROM_BEST < factor < _FAR_FROM_BEST:", "if True:", "test_sizes"),
     Fault("descent: no size along a ray that only falls", "optimize/rays.py", "return _where_level(losses)", "return 1.0",
           "test_sizes"),
-    Fault("sentence: the metric's parameters are forgotten", "laws/given.py", "= self.parts[0].metric_params", "= None",
+    Fault("sentence: the metric's parameters are forgotten", "laws/given.py", "return self.parts[0].metric_params", "return None",
           "test_sentences"),
     Fault("sentence: terms forgotten", "estimators/carry_out.py", "with_terms(self.coupling, self.terms)", "with_terms(self.coupling, ())",
           "test_extensions test_sentences"),

@@ -233,7 +233,7 @@ FAULTS = [
           "test_plots_of_fits"),
     Fault("hover: nodes in place of rows", "plotting/_backends.py", "for j in first[means.indices[a:b][order]])",
           "for j in means.indices[a:b][order])", "test_interactive"),
-    Fault("files: the law of later parameters", "laws/given.py", 'law: GraphLaw = saved.get("law", self)', "law: GraphLaw = self",
+    Fault("files: the law of later parameters", "laws/given.py", 'saved.get("law", self).recall(saved)', "self.recall(saved)",
           "test_after_fit"),
     Fault("files: the metric of later parameters", "neighbors/own_graph.py", 'remembered.get("metric", metric)', "metric",
           "test_saved"),
