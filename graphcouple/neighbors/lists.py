@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,10 +31,13 @@ def trained_lists(
         max_points_per_centroid=_TRAINING_POINTS_A_LIST,
         min_points_per_centroid=1,
     )
-    with _faiss_threads(n_jobs):
-        single = points.astype(np.float32, copy=False)
+    single, n_threads = points.astype(np.float32, copy=False), faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(effective_n_jobs(n_jobs))
+    try:
         clustering.train(single)
         return np.asarray(clustering.centroids, dtype=np.float64), clustering.assign(single)[1]
+    finally:
+        faiss.omp_set_num_threads(n_threads)
 
 
 def lists_by_distance(centres: FloatArray, most: int) -> NDArray[np.int32]:
@@ -51,15 +51,3 @@ def lists_by_distance(centres: FloatArray, most: int) -> NDArray[np.int32]:
         sq_dist[np.arange(of_rows.stop - a), np.arange(a, of_rows.stop)] = -np.inf
         nearest[of_rows] = np.argsort(sq_dist, axis=1, kind="stable")[:, : nearest.shape[1]]
     return nearest
-
-
-@contextmanager
-def _faiss_threads(n_jobs: int | None) -> Iterator[None]:
-    import faiss
-
-    n_threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(effective_n_jobs(n_jobs))
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(n_threads)
