@@ -31,9 +31,12 @@ class SquareDistances(Searched):
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
         if sp.issparse(X_new):
+            graph = sp.csr_array(X_new)
+            graph.sort_indices()
             # A graph of neighbours stores few of all pairs.
-            fewest = int(np.diff(sp.csr_array(X_new).indptr).min())
-            return stored_nearest(X_new, fewest if k == self.n_points and fewest else k)
+            fewest = int(np.diff(graph.indptr).min())
+            k = fewest if k == self.n_points and fewest else k
+            return _k_nearest(Support(graph.indptr, graph.indices), squares_of(graph.data), k)
         indices = np.sort(np.argsort(X_new, axis=1, kind="stable")[:, :k], axis=1)
         return regular_support(indices), squares_of(np.take_along_axis(X_new, indices, axis=1)).ravel()
 
@@ -58,13 +61,6 @@ def _k_nearest(support: Support, sq_dist: FloatArray, k: int) -> tuple[Support, 
             "more of them or lower n_neighbors."
         )
     return nearest_edges(support, sq_dist, k)
-
-
-def stored_nearest(X_new: Any, k: int) -> tuple[Support, FloatArray]:
-    """Return the points nearest to new points, among the stored distances."""
-    matrix = sp.csr_array(X_new)
-    matrix.sort_indices()
-    return _k_nearest(Support(matrix.indptr, matrix.indices), squares_of(matrix.data), k)
 
 
 class StoredDistances(SquareDistances):
