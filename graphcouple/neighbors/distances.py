@@ -209,7 +209,8 @@ class Euclidean(Searched):
     metric = "euclidean"
     approximate = True
     _index: InvertedFile | None = None
-    _lists: dict[str, Any] | None = None
+    lists: dict[str, Any] | None = None
+    """The lists of an approximate search, from which a file makes it again."""
 
     def __init__(self, X: Any) -> None:
         # A search among sparse points expands the square, which loses the digits of points far from the origin.
@@ -217,11 +218,7 @@ class Euclidean(Searched):
 
     def remembered(self) -> dict[str, Any]:
         """Return the arrays and plain values that new points need, with the lists of a search; see `Distances`."""
-        return super().remembered() | ({} if self._lists is None else {"lists": self._lists})
-
-    def recall(self, lists: dict[str, Any]) -> None:
-        """Take the lists that an earlier search has found."""
-        self._lists = lists
+        return super().remembered() | ({} if self.lists is None else {"lists": self.lists})
 
     @property
     def order(self) -> IntArray | None:
@@ -268,11 +265,11 @@ class Euclidean(Searched):
 
     def _file(self, k: int, n_jobs: int | None) -> InvertedFile:
         """Return the inverted file, and keep it for new points."""
-        if self._index is None and self._lists is not None and self._lists["n_neighbors"] == k:
-            self._index = InvertedFile.from_lists(self._points(), self._lists, n_jobs)
+        if self._index is None and self.lists is not None and self.lists["n_neighbors"] == k:
+            self._index = InvertedFile.from_lists(self._points(), self.lists, n_jobs)
         if self._index is None or self._index.n_neighbors != k:
             self._index = InvertedFile(self._points(), k, n_jobs)
-            self._lists = self._index.lists
+            self.lists = self._index.lists
         self._index.n_jobs = n_jobs
         return self._index
 

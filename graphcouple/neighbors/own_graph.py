@@ -236,6 +236,6 @@ def remembered_distances(
         if isinstance(values, np.ndarray) and values.dtype.kind == "f" and not np.isfinite(values).all():
             raise ValueError("the file is damaged: its points are not finite. Fit again.")
         points = distances_of(X, remembered.get("metric", metric), remembered.get("params", metric_params))
-        if isinstance(points, Euclidean) and (lists := remembered.get("lists")) is not None:
-            points.recall(lists)
+        if isinstance(points, Euclidean):
+            points.lists = remembered.get("lists")
     return ForgottenNeighbors(points, remembered["most"]) if "most" in remembered else points

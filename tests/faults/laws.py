@@ -258,7 +258,7 @@ FAULTS = [
           "test_labels"),
     Fault("numbers: weights do not rank", "laws/labels.py", "None if weights is None else weights[known]", "None", "test_labels"),
     Fault("numbers: a loaded one is known", "laws/labels.py", "unknown: Any = np.nan if", "unknown: Any = -1.0 if", "test_labels"),
-    Fault("search lists: a file's lists are forgotten", "neighbors/own_graph.py", "            points.recall(lists)\n", "            pass\n",
+    Fault("search lists: a file's lists are forgotten", "neighbors/own_graph.py", "            points.lists = remembered.get(\"lists\")\n", "            pass\n",
           "test_saved"),
     Fault("search lists: too few are searched", "neighbors/inverted_file.py", "lists_by_distance(self.centres, int(self.n_searched.max()))",
           "lists_by_distance(self.centres, 1)", "test_saved"),
