@@ -299,17 +299,13 @@ def _complete(X: Any, metric: Any, params: dict[str, Any]) -> dict[str, Any]:
         # Some searches accept only the inverse covariance.
         others = {name: value for name, value in params.items() if name != "V"}
         covariance = params["V"] if "V" in params else np.cov(X.toarray().T if sp.issparse(X) else X.T)
-        return {**others, "VI": _inverse(covariance)}
+        try:
+            return {**others, "VI": np.linalg.inv(np.asarray(covariance, dtype=np.float64))}
+        except (np.linalg.LinAlgError, ValueError) as error:
+            raise ValueError(
+                f"metric_params: V must be an invertible matrix of covariances ({error}); or pass VI."
+            ) from error
     return params
-
-
-def _inverse(covariance: Any) -> FloatArray:
-    try:
-        return np.linalg.inv(np.asarray(covariance, dtype=np.float64))
-    except (np.linalg.LinAlgError, ValueError) as error:
-        raise ValueError(
-            f"metric_params: V must be an invertible matrix of covariances ({error}); or pass VI."
-        ) from error
 
 
 def coordinates_of(X: Any, metric: Any) -> Any:
