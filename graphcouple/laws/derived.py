@@ -60,7 +60,7 @@ class DerivedConditioned(ConditionedLaw):
 
     def __init__(self, derived: Any, part: ConditionedLaw) -> None:
         self.derived, self.part = derived, part
-        self.X, self.labels = part.X, part.labels
+        self.X, self.labels, self.neighbors_given = part.X, part.labels, part.neighbors_given
 
     @property
     def law(self) -> Any:
@@ -76,11 +76,6 @@ class DerivedConditioned(ConditionedLaw):
         if self.inferred is None:
             self.posterior(n_jobs)
         return self._changed(self.part.new_edges(X_new, n_jobs))
-
-    @property
-    def neighbors_given(self) -> bool:
-        """Whether the neighbours of the points were given; see `ConditionedLaw`."""
-        return self.part.neighbors_given
 
     @property
     def order(self) -> IntArray | None:

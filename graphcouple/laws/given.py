@@ -83,6 +83,8 @@ class ConditionedLaw(ABC):
         How many points each row stands for; None if one each.
     labels : ndarray of shape (n_points,) or None
         Classes as integers, −1 where unknown; None if unused.
+    neighbors_given : bool
+        Whether the neighbours of the points were given instead of searched.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class ConditionedLaw(ABC):
     X: Any
     weights: FloatArray | None = None
     labels: IntArray | FloatArray | None = None
+    neighbors_given: bool = False
 
     @property
     @abstractmethod
@@ -105,11 +108,6 @@ class ConditionedLaw(ABC):
     @abstractmethod
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
         """Return the law of the graph."""
-
-    @property
-    def neighbors_given(self) -> bool:
-        """Whether the neighbours of the points were given instead of searched."""
-        return False
 
     @property
     def order(self) -> IntArray | None:

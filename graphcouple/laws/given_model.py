@@ -40,14 +40,9 @@ class ConditionedModel(ConditionedLaw):
     ) -> None:
         total = None if weights is None else float(weights.sum())
         self.model, self.distances, self.X = model.within(distances.n_points, total), distances, distances.X
-        self.weights, self.labels = weights, labels
+        self.weights, self.labels, self.neighbors_given = weights, labels, distances.neighbors_given
         self._scales: FloatArray | None = None
         self._spread: FloatArray | None = None
-
-    @property
-    def neighbors_given(self) -> bool:
-        """Whether the neighbours of the points were given; see `ConditionedLaw`."""
-        return self.distances.neighbors_given
 
     @property
     def law(self) -> Any:

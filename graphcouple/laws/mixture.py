@@ -130,6 +130,7 @@ class _ConditionedMixture(ConditionedLaw):
         self.mixture, self.distances, self.parts = mixture, distances, parts
         self.X, self.weights = distances[0].X, parts[0].weights
         self.labels = next((part.labels for part in parts if part.labels is not None), None)
+        self.neighbors_given = any(part.neighbors_given for part in parts)
 
     @property
     def law(self) -> GraphMixture:
@@ -141,10 +142,6 @@ class _ConditionedMixture(ConditionedLaw):
             if isinstance(search, _SharedSearch):
                 search.forget()
         return MixturePosterior(posteriors, self.mixture.weights)
-
-    @property
-    def neighbors_given(self) -> bool:
-        return any(part.neighbors_given for part in self.parts)
 
     def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
         """Return the isolation of each point by the first law; see `ConditionedLaw.own_isolation`."""
