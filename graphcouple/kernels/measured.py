@@ -93,8 +93,7 @@ def tail(kernel: Any) -> float:
 
 def reach(kernel: Any) -> float:
     """Return about the distance beyond which k is 0; inf if it is positive up to `_TAIL` times its scale."""
-    # Kernels with arrays as fields have no hash.
-    dist = np.geomspace(1.0, _TAIL, 400) * _scale.__wrapped__(kernel)
+    dist = np.geomspace(1.0, _TAIL, 400) * _scale(kernel)
     positive = np.flatnonzero(~np.isneginf(_log(kernel, dist)))
     edge = positive[-1] + 1 if positive.size else 0
     return float(dist[edge]) if edge < len(dist) else float("inf")
