@@ -39,7 +39,6 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
         X = without_duplicates(X.tocsr())
         if X.dtype.kind not in "iufb":
             raise TypeError(f"{name} must hold real numbers, got dtype {X.dtype}.")
-        entries = X.data
     else:
         try:
             X = np.asarray(X)
@@ -49,14 +48,13 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
                 X = X.astype(np.float64)
         except (TypeError, ValueError):
             raise TypeError(f"{name} must be numeric; encode or drop its other columns first.") from None
-        entries = X
     if X.ndim != 2 or X.shape[1] < 1:
         raise ValueError(f"{name} must have shape (n_samples, n_features), got {X.shape}.")
     if X.shape[0] < at_least:
         raise ValueError(f"{name} must have at least {at_least} rows to relate, got n_samples = {X.shape[0]}.")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64)
-        entries = X.data if sp.issparse(X) else X
+    entries = X.data if sp.issparse(X) else X
     if not np.isfinite(entries).all():
         raise ValueError(f"{name} holds NaN or infinity; impute or drop those entries first.")
     _check_scale(entries, name)
