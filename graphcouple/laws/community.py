@@ -129,15 +129,13 @@ def communities(
     if not isinstance(posterior, RandomGraph):
         raise TypeError(f"posterior must be the law of a graph, such as an estimator's posterior_, got {posterior!r}.")
     refuse_weights(posterior.node_weights, "communities")
-    if not is_word("n_groups", n_groups, "auto", "an integer"):
-        n_groups = check_integer("n_groups", n_groups, 1)
-        if n_groups > posterior.n_nodes:
-            raise ValueError(f"n_groups is {n_groups}, but the graph has {posterior.n_nodes} nodes; lower it.")
+    number = None if is_word("n_groups", n_groups, "auto", "an integer") else check_integer("n_groups", n_groups, 1)
+    if number is not None and number > posterior.n_nodes:
+        raise ValueError(f"n_groups is {number}, but the graph has {posterior.n_nodes} nodes; lower it.")
     if edges_per_node is not None:
         check_positive("edges_per_node", edges_per_node)
     with one_blas_thread():
         blocks = _Blocks.of(posterior, edges_per_node)
-        number = n_groups if isinstance(n_groups, int) else None
         return max(
             (blocks.fit(start, number) for start in blocks.starts(number or 1)), key=lambda found: found.evidence
         )
