@@ -178,9 +178,8 @@ def counted_edges(W: GraphLike, n_nodes: int) -> tuple[IntArray, IntArray, Float
     graph = as_csr(W, "W", n_nodes)
     if (graph.data < 0).any() or (graph.data != np.floor(graph.data)).any():
         raise ValueError("W must hold non-negative integers, the number of edges from i to j.")
-    present = graph.data > 0
-    edges = Support(graph.indptr, graph.indices)
-    return edges.rows[present], edges.indices[present], graph.data[present].astype(np.float64)
+    rows, columns = graph.nonzero()
+    return rows, columns, graph.data[graph.data > 0].astype(np.float64)
 
 
 def is_symmetric(rows: IntArray, columns: IntArray) -> bool:
