@@ -140,12 +140,7 @@ class Searched(Distances):
         if self._is_approximate(search):
             return self._approximate_nearest(k, n_jobs)
         indices, dist = self._search(self._points(), None, k, n_jobs)
-        support = regular_support(indices)
-        return support, self._sq_distances(support, dist, n_jobs)
-
-    def _sq_distances(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
-        """Return squared distances, from the distances of a search."""
-        return np.square(dist.ravel(), dtype=np.float64)
+        return regular_support(indices), np.square(dist.ravel(), dtype=np.float64)
 
     def _is_approximate(self, search: str) -> bool:
         if search not in SEARCHES:
@@ -245,15 +240,14 @@ class Euclidean(Searched):
     def _points(self) -> Any:
         return self.X if sp.issparse(self.X) else shifted(self.X, self._shift)
 
-    def _sq_distances(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
-        # The search expands the square, which leaves duplicates at a small nonzero distance.
-        return super()._sq_distances(support, dist, n_jobs) if sp.issparse(self.X) else self.of_edges(support, n_jobs)
-
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
         """Return each point's nearest others; see `Distances`."""
         support, sq_dist = super().nearest(n_neighbors, n_jobs, search)
-        by_tree = self.X.shape[1] <= _MOST_TREE_DIMS and n_neighbors < self.n_points // 2
-        if sp.issparse(self.X) or by_tree or self._is_approximate(search):
+        if sp.issparse(self.X) or self._is_approximate(search):
+            return support, sq_dist
+        # The search expands the square, which leaves duplicates at a small nonzero distance.
+        sq_dist = self.of_edges(support, n_jobs)
+        if self.X.shape[1] <= _MOST_TREE_DIMS and n_neighbors < self.n_points // 2:
             return support, sq_dist
         points, indices = self._points(), support.indices.reshape(self.n_points, n_neighbors)
         search_lost(points, points, indices, sq_dist.reshape(indices.shape), n_jobs, others_only=True)
