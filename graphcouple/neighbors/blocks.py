@@ -115,13 +115,9 @@ class Blocks:
 
     def categories(self, n_features: int) -> list[int]:
         """Return the columns, of as many as X has, that hold codes of categories, which have no means."""
-        every = range(n_features)
-        of_codes = (block.columns for block in self.blocks if block.metric == "categorical")
-        return [
-            every[column]
-            for columns in of_codes
-            for column in (every[columns] if isinstance(columns, slice) else columns)
-        ]
+        columns = np.arange(n_features)[None]
+        of_codes = [block.of(columns) for block in self.blocks if block.metric == "categorical"]
+        return np.hstack(of_codes)[0].tolist() if of_codes else []
 
     def distances(self, X: Any) -> Distances:
         """Return the distances of points."""
