@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphcouple._numba.descent import momentum_rows
+from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_fraction, check_positive, is_word
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
@@ -126,9 +128,6 @@ class MomentumGains(Optimizer):
         self, state: MomentumState, gradient: FloatArray, rate: float, momentum: float, n_jobs: int | None = None
     ) -> MomentumState:
         """Return the state after one step along the gradient of objective/n."""
-        from graphcouple._numba.descent import momentum_rows
-        from graphcouple._numba.threads import over_rows
-
         arrays = state.Z, state.update, state.gains
         Z, update, gains = (np.empty_like(part) for part in arrays)
         rates = (float(rate), float(momentum), float(self.max_step))

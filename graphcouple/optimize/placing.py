@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphcouple._numba.places import first_steps, judge, starts_at
 from graphcouple._numba.threads import over_blocks, over_rows, threads_kept
 from graphcouple.couplings.fixed_map import DrawnEdges, FixedMap
 from graphcouple.graphs import FloatArray, IntArray
@@ -49,8 +50,6 @@ def place_new(fixed: FixedMap, edges: NewEdges, n_jobs: int | None = None) -> tu
 
 def _best(fixed: FixedMap, edges: DrawnEdges, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
     """Return the best place from several starts, and its loss."""
-    from graphcouple._numba.places import starts_at
-
     m, q = edges.mass.size, fixed.points.shape[1]
     starts = np.empty((2 + _BESIDE, m, q))
     over_rows(m, n_jobs, starts_at, edges.ends, edges.indptr, edges.means, _ASIDE * fixed.size, starts)
@@ -71,8 +70,6 @@ def _descend(
     fixed: FixedMap, edges: DrawnEdges, starts: FloatArray, rows: IntArray, shortest: FloatArray, n_jobs: int | None
 ) -> tuple[FloatArray, FloatArray]:
     """Return where each place ends, and its loss; `rows` are the new points that the starts are for."""
-    from graphcouple._numba.places import first_steps, judge
-
     m, q = starts.shape
     places, size = starts.copy(), fixed.size
     loss, gradient, stiffness = fixed.evaluate(places, edges, rows)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
@@ -75,8 +76,6 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
     if not precise:
         return float(_STRIDE**at)
     low, high = at - 1.0, at + 1.0
-    from scipy.optimize import minimize_scalar
-
     minimum = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": _TOLERANCE})
     exponent = float(minimum.x) if minimum.fun <= loss(at) else at
     return float(_STRIDE**exponent)

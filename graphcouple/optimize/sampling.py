@@ -8,6 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from graphcouple._numba.sampling import alias_table, sampled_rows
+from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_integer, check_positive, check_weight
 from graphcouple.couplings import EffectiveCrossEntropy, Objective
 from graphcouple.graphs import FloatArray
@@ -159,9 +161,6 @@ class NegativeSampling(Optimizer):
 
     def _epochs(self, objective: EffectiveCrossEntropy) -> Any:
         """Return a function that runs an epoch at a given rate, from one array of points into another."""
-        from graphcouple._numba.sampling import alias_table, sampled_rows
-        from graphcouple._numba.threads import over_rows
-
         n = objective.n_points
         n_negative = int(objective.negative_sample_rate)
         indptr, indices, weights = objective.edges

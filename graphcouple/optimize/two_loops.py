@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from graphcouple._numba.descent import add_and_dot, newest_first, oldest_first
+from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray
 
 # Numbers of a block, which fit in a level 1 cache; with fewer blocks than this, one thread is faster.
@@ -44,8 +46,6 @@ def newton_direction(gradient: FloatArray, pairs: Any, n_jobs: int | None, softe
 
 def _two_loops_of_few(q: FloatArray, pairs: Any, n_jobs: int | None, first_guess: Product) -> FloatArray:
     """Return H q in two calls, because each takes as long as the sums over a thousand points."""
-    from graphcouple._numba.descent import newest_first, oldest_first
-
     steps, changes = (np.array([pair[part] for pair in pairs], dtype=np.float64) for part in (0, 1))
     inverses = np.array([inverse for _, _, inverse in pairs])
     weights = newest_first(q, steps, changes, inverses)
@@ -56,9 +56,6 @@ def _two_loops_of_few(q: FloatArray, pairs: Any, n_jobs: int | None, first_guess
 
 def _two_loops(q: FloatArray, pairs: Any, n_jobs: int | None, first_guess: Product) -> FloatArray:
     """Return H q, each sum and the next product in one pass over the points, on several threads."""
-    from graphcouple._numba.descent import add_and_dot
-    from graphcouple._numba.threads import over_rows
-
     sums = np.empty(-(-q.size // _BLOCK))
 
     def add_then_dot(weight: float, v: FloatArray, w: FloatArray) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphcouple._numba.pairs import sum_rows
 from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import measured
@@ -66,8 +67,6 @@ def force_error(
 
     `left` and `right` are the charges of pairs, as of `Summation.low_rank`.
     """
-    from graphcouple._numba.pairs import sum_rows
-
     rows = np.unique(np.linspace(0, len(Z) - 1, _ROWS).astype(np.intp))
     order = np.concatenate([rows, np.delete(np.arange(len(Z)), rows)])
     _, sums = sum_rows(Z[rows], Z[order], radial, right[:, order], n_jobs, with_potential=False)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphcouple._numba.blocks import in_blocks
+from graphcouple._numba.threads import over_rows
+from graphcouple._numba.tree import LEVELS, build, interleave, summarise, walk
 from graphcouple._support.validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
@@ -63,10 +66,6 @@ class BarnesHut(Summation):
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        from graphcouple._numba.blocks import in_blocks
-        from graphcouple._numba.threads import over_rows
-        from graphcouple._numba.tree import LEVELS, build, interleave, summarise, walk
-
         n, n_dims = Z.shape
         if not 2 <= n_dims <= 3:
             remedy = "'particle_mesh' or 'exact'" if n_dims == 1 else "'exact'"

@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from graphcouple._numba.blocks import in_blocks
+from graphcouple._numba.curved import curved_rows
 from graphcouple._numba.pairs import worth_threads
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_embedding, check_positive
@@ -324,9 +326,6 @@ def curved_sums(
     space: Space, Z: FloatArray, radial: RadialFunction, charges: Any, edges: Any, n_jobs: int | None, **outputs: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return Φ_i = Σ_j c_ij φ(d²_ij) and its gradient in z_i, over all pairs, or over edges."""
-    from graphcouple._numba.blocks import in_blocks
-    from graphcouple._numba.curved import curved_rows
-
     p, b = space.chart(Z)
     none = np.zeros(0, dtype=np.uint32)
     indptr, indices = (none, none) if edges is None else edges

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._numba.mirror import add_reverses, count_reverses, fill_reverses, merge_rows, multiply_rows
 from graphcouple._numba.pairs import worth_threads
 from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray, IntArray, Support, index_dtype
@@ -25,8 +26,6 @@ def both_directions(support: Support, weights: FloatArray, n_jobs: int | None = 
 
     A single matrix would need all edges in memory twice. The weights m are overwritten.
     """
-    from graphcouple._numba.mirror import add_reverses, count_reverses, fill_reverses
-
     indptr, indices = unsigned(support.indptr), unsigned(support.indices)
     one_way = np.empty(weights.size, dtype=np.bool_)
     over_rows(support.n_nodes, n_jobs, add_reverses, indptr, indices, weights, one_way)
@@ -43,8 +42,6 @@ def both_directions(support: Support, weights: FloatArray, n_jobs: int | None = 
 
 def either_direction(support: Support, weights: FloatArray) -> tuple[Support, FloatArray]:
     """Return the edges of m + mᵀ and its entries, stored zeros included; starts no threads."""
-    from graphcouple._numba.mirror import merge_rows
-
     own, *reverses = both_directions(support, weights.copy(), n_jobs=1)
     if not reverses:
         return support, own[2]
@@ -67,8 +64,6 @@ def edge_product(matrix: Any, points: FloatArray, n_jobs: int | None = None) -> 
     Points are read in the precision of the entries. SciPy's product uses one thread, and takes three times as long if
     points do not fit in the caches.
     """
-    from graphcouple._numba.mirror import multiply_rows
-
     if not (sp.issparse(matrix) and matrix.format == "csr"):
         return np.asarray(matrix @ points, dtype=np.float64)
     result = np.empty(points.shape)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from graphcouple._numba.all_pairs import sum_pairs
 from graphcouple._numba.pairs import sum_edges
+from graphcouple._numba.tables import Linear, table_of
 from graphcouple._support.validation import changed
 from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support
 from graphcouple.summation.directions import Edges, both_directions, unsigned
@@ -131,8 +132,6 @@ class EdgeSum:
 
     def _table_of_radial(self) -> Any:
         """Return the table of φ; its error is below the error of fast sums in single precision."""
-        from graphcouple._numba.tables import Linear, table_of
-
         if self._table is None:
             self._table = Linear(table_of(self.radial))
         return self._table

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from graphcouple._numba.all_pairs import NO_CHARGES, sum_low_rank, sum_pairs
+from graphcouple._numba.pairs import sum_rows
+from graphcouple._numba.tables import cubics
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
 from graphcouple.summation.radials import RadialFunction
@@ -37,8 +40,6 @@ class Exact(Summation):
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        from graphcouple._numba.all_pairs import sum_pairs
-
         if not radial.tabulated:
             return sum_pairs(Z, radial, self.n_jobs, charges, **outputs)
         right = np.ones((1, len(Z))) if charges is None else charges[None]
@@ -50,16 +51,12 @@ class Exact(Summation):
         """Return the potentials of several sets of charges; without gradients, in one pass over the pairs."""
         if outputs.get("with_gradient", True) or len(charges) == 1:
             return super().potentials(Z, radial, charges, **outputs)
-        from graphcouple._numba.pairs import sum_rows
-
         return sum_rows(Z, Z, radial, charges, self.n_jobs, with_gradient=False)
 
     def low_rank(
         self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
-        from graphcouple._numba.all_pairs import NO_CHARGES, sum_low_rank
-
         first, second = (np.ascontiguousarray(factor, dtype=np.float64) for factor in (left, right))
         sources = self._sources(Z, radial, **outputs)
         return sum_low_rank(Z, sources, first, second, NO_CHARGES, self.n_jobs, **outputs)
@@ -93,7 +90,5 @@ class Tabulated(Exact):
 @lru_cache(maxsize=8)
 def _tables(radial: RadialFunction) -> tuple[FloatArray | None, FloatArray | None]:
     """Return the tables of a radial function's slope and value, each None if not finite or not exact."""
-    from graphcouple._numba.tables import cubics
-
     with np.errstate(all="ignore"):
         return cubics(radial.slope), cubics(radial.potential)

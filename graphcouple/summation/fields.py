@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from graphcouple._numba.mesh import gather
+from graphcouple._numba.pairs import sum_rows
 from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.near_cells import NearCells, bounds
@@ -60,8 +62,6 @@ class ExactField(Field):
 
     def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the potentials at places and their gradients."""
-        from graphcouple._numba.pairs import sum_rows
-
         return sum_rows(places, self.points, self.radial, self.charges, self.n_jobs, itself=False)
 
 
@@ -80,8 +80,6 @@ def sampled_total(
 
     Its relative standard error is about the potentials' coefficient of variation over the root of 1,000.
     """
-    from graphcouple._numba.pairs import sum_rows
-
     n_rows, c = min(_SAMPLED_ROWS, len(Z)), np.ascontiguousarray(charges, dtype=np.float64)
     # The drawn points come first, and only their rows are summed.
     order = np.random.default_rng(0).permutation(len(Z))
@@ -115,8 +113,6 @@ class MeshField(Field):
 
     def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the potentials at places and their gradients."""
-        from graphcouple._numba.mesh import gather
-
         n_jobs = self._exact.n_jobs
         outside = np.any((places < self._low) | (places > self._high), axis=1)
         queries = np.where(outside[:, None], self._low, places)

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcouple._numba.mesh import sort_by_bin
+from graphcouple._numba.near import fill_cells, take_in_order
+from graphcouple._numba.places import add_near_at
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
 from graphcouple.graphs import FloatArray
 
@@ -23,8 +26,6 @@ def bounds(points: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the order of points by bin, and where each bin starts in it."""
-    from graphcouple._numba.mesh import sort_by_bin
-
     order, starts = np.empty(bins.size, dtype=np.int32), np.empty(n_bins + 1, dtype=np.int64)
     sort_by_bin(bins, n_bins, order, starts)
     return order, starts
@@ -49,8 +50,6 @@ class NearCells:
     def __init__(
         self, points: FloatArray, charges: FloatArray, edge: float, table: FloatArray, n_jobs: int | None = None
     ) -> None:
-        from graphcouple._numba.near import fill_cells, take_in_order
-
         n, n_dims = points.shape
         self.edge, self.table = edge, table
         self.side = 0.5 * float(np.sqrt(edge))
@@ -67,8 +66,6 @@ class NearCells:
 
     def add(self, places: FloatArray, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
         """Add the correction for points nearer than the edge to potentials and gradients at places."""
-        from graphcouple._numba.places import add_near_at
-
         page = self.low, self.side, self.shape, self.is_folded
         cells = *page, self.edge, self.table, self.starts, self.xs, self.ys, self.cs
         over_rows(len(places), n_jobs, add_near_at, places, *cells, potential, gradient)

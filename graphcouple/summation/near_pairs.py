@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from graphcouple._numba.near import add_near_pairs, block_sizes
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.near_cells import NearCells
@@ -149,8 +150,6 @@ def add_near(
     gradient: FloatArray,
 ) -> None:
     """Add the correction for pairs nearer than d² = edge to potentials and gradients."""
-    from graphcouple._numba.near import add_near_pairs, block_sizes
-
     cells = NearCells(points, charges, edge, table, n_jobs)
     starts, shape = cells.starts, cells.shape
     sizes = np.empty(shape[0], dtype=np.int64)

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import fft, ifft, irfft, rfft
 
+from graphcouple._numba.mesh import gather, grid_rows, spread
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_blocks, over_rows
 from graphcouple._support.validation import changed, check_integer, check_positive
 from graphcouple.graphs import FloatArray
@@ -176,8 +178,6 @@ class ParticleMesh(SummationOfSets):
         self, points: FloatArray, charges: FloatArray, grid: Grid, radial: RadialFunction
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potentials of the grid and its coarser grids, and their gradients."""
-        from graphcouple._numba.mesh import gather
-
         transform = self._transform(radial, grid)
         if grid.coarse is not None:
             potential, gradient = self._read(points, charges, grid.coarse, radial)
@@ -299,8 +299,6 @@ class ParticleMesh(SummationOfSets):
         return _Workspace(np.empty(grid.shape), np.empty(half, dtype=dtype), np.empty(grid.shape))
 
     def _spread(self, points: FloatArray, charges: FloatArray, grid: Grid, field: FloatArray) -> None:
-        from graphcouple._numba.mesh import grid_rows, spread
-
         rows = np.empty(len(points), dtype=np.int32)
         over_rows(
             len(points), self.n_jobs, grid_rows, points, grid.origin, grid.spacing, rows, at_least=POINTS_WORTH_THREADS
@@ -314,8 +312,6 @@ class ParticleMesh(SummationOfSets):
 
     def _convolve(self, work: _Workspace, transform: Transform) -> FloatArray:
         """Return the free-space convolution on the grid; rows and columns are padded only during their transform."""
-        from scipy.fft import fft, ifft, irfft, rfft
-
         n_rows, n_columns = work.charges.shape
         padded_rows, padded_columns = transform.padded
         spectrum = work.spectrum

@@ -13,7 +13,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import irfft2, rfft2
 
+from graphcouple._numba.mesh import add_tiles_at, gather, spread_inside
+from graphcouple._numba.near import add_band
 from graphcouple._numba.threads import over_blocks, over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.near_cells import bounds, sorted_by_bin
@@ -96,10 +99,6 @@ class Tiles:
 
     def each_field(self, tiles: NDArray[np.int64], n_jobs: int | None, use: Callable[..., None]) -> None:
         """Call `use` with each place in `tiles`, a set of charges, the tile's corner and its field of these charges."""
-        from scipy.fft import irfft2, rfft2
-
-        from graphcouple._numba.mesh import spread_inside
-
         runs = self._runs(tiles)
         cells = np.stack(np.divmod(tiles, self.width), axis=1) - 1.0
         corners = self.low + self.spacing * (self.core * cells - (TILE - self.core) // 2)
@@ -122,9 +121,6 @@ class Tiles:
 
     def add(self, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
         """Add the potentials at the points, and gradients, of shape (n_sets, n) and (n_sets, n, 2)."""
-        from graphcouple._numba.mesh import gather
-        from graphcouple._numba.near import add_band
-
         own = np.searchsorted(self.numbers, [self.occupied, self.occupied + 1])
         runs, reach = self._runs(self.occupied), self.transform.reach
         is_sparse = (own[1] - own[0]) * (runs[:, 1] - runs[:, 0]).sum(axis=0) < SPARSE_PAIRS
@@ -161,7 +157,5 @@ class TileField:
 
     def add(self, places: FloatArray, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
         """Add the potentials at places and their gradients."""
-        from graphcouple._numba.mesh import add_tiles_at
-
         tiles = (self.low, self.side, self.width, self.numbers, self.spacing, self.values)
         over_rows(len(places), n_jobs, add_tiles_at, places, *tiles, potential, gradient)

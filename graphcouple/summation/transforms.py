@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.fft import dctn, next_fast_len
 
+from graphcouple._numba.tables import places, tabulate
 from graphcouple._numba.threads import effective_n_jobs, over_blocks
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.radials import RadialFunction
@@ -47,8 +49,6 @@ class Grid(NamedTuple):
 
 def kernel_transform(radial: RadialFunction, grid: Grid, n_jobs: int | None) -> Transform:
     """Return the transform of a radial function on a grid."""
-    from scipy.fft import next_fast_len
-
     # An even length of at least twice the grid keeps the images of a periodic convolution apart.
     half = (next_fast_len(grid.shape[0], real=True), next_fast_len(grid.shape[1], real=True))
     squares = _squares(half, grid.spacing)
@@ -88,8 +88,6 @@ def _transform_of(
     radial: RadialFunction, grid: Grid, values: FloatArray, half: tuple[int, int], workers: int
 ) -> Transform:
     """Return the transform of an even function from a quarter of its values, which is a cosine transform."""
-    from scipy.fft import dctn
-
     spectrum = dctn(values, type=1, overwrite_x=True, workers=workers)
     for axis, size in enumerate(half):
         response = np.square((4.0 + 2.0 * np.cos(np.pi * np.arange(size + 1) / size)) / 6.0)
@@ -118,8 +116,6 @@ def _cap(radial: RadialFunction, edge: float, sq_dist: FloatArray) -> tuple[Floa
 
 def _near_table(radial: RadialFunction, edge: float) -> FloatArray:
     """Return the table of the slope and the value of a radial function minus its cap."""
-    from graphcouple._numba.tables import places, tabulate
-
     s = places(edge)
     smooth, tangent = _cap(radial, edge, s)
     # Powers may overflow on their way to 0.
@@ -129,8 +125,6 @@ def _near_table(radial: RadialFunction, edge: float) -> FloatArray:
 
 def _band_table(radial: RadialFunction, edge: float | None, reach: float) -> FloatArray:
     """Return the table of the slope and the value of the function of a tile, which is zero from d² = `reach` on."""
-    from graphcouple._numba.tables import places, tabulate
-
     s = places(reach)
     coarse, tangent = _cap(radial, reach, s)
     far = s if edge is None else np.maximum(s, edge)
