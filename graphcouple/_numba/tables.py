@@ -45,9 +45,9 @@ def places(highest=HIGHEST):
     return (np.arange(int(_FIRST), last + 1, dtype=np.int64) << _SHIFT).view(np.float64)
 
 
-def tabulate(values):
-    """Return the table of a function with these values at `places`: values, and differences to the next."""
-    return np.column_stack([values[:-1], np.diff(values)])
+def tabulate(slopes, values):
+    """Return the table of a function with these slopes and values at `places`, each before its change to the next."""
+    return np.column_stack([slopes[:-1], np.diff(slopes), values[:-1], np.diff(values)])
 
 
 def _place(sq_dist):
@@ -133,7 +133,7 @@ def _fill_from_table(source, with_slopes, sq_dist, filled):
     return smooth if isinstance(source, types.Array) else None
 
 
-def table_of(radial, highest=HIGHEST):
+def table_of(radial):
     """Return the table of a radial function: its slope in columns 0 and 1, its value in columns 2 and 3."""
-    s = places(highest)
-    return np.hstack([tabulate(np.asarray(f(s), dtype=np.float64)) for f in (radial.slope, radial.potential)])
+    s = places()
+    return tabulate(*(np.asarray(f(s), dtype=np.float64) for f in (radial.slope, radial.potential)))

@@ -67,7 +67,7 @@ def tile_transform(radial: RadialFunction, grid: Grid, reach: float, n_nodes: in
     rows, columns = _squares(half, grid.spacing)
     sq_dist = rows[:, None] + columns
     values = np.where(sq_dist < reach, _capped(radial, grid.edge, sq_dist) - _capped(radial, reach, sq_dist), 0.0)
-    band = _band_table(radial, grid.edge, reach)
+    band = _table_below(radial, reach, grid.edge)
     return _transform_of(radial, grid, values, half, 1)._replace(band=band, reach=reach)
 
 
@@ -97,7 +97,7 @@ def _transform_of(
     whole = np.empty((2 * half[0], half[1] + 1), dtype=grid.dtype)
     whole[: half[0] + 1], whole[half[0] + 1 :] = spectrum, spectrum[-2:0:-1]
     own = _OVERLAPS.T @ near_origin @ _OVERLAPS
-    near = None if grid.edge is None else _near_table(radial, grid.edge)
+    near = None if grid.edge is None else _table_below(radial, grid.edge)
     return Transform(whole, own, (2 * half[0], 2 * half[1]), near)
 
 
@@ -114,25 +114,21 @@ def _cap(radial: RadialFunction, edge: float, sq_dist: FloatArray) -> tuple[Floa
     return a + u * (b + u * (c + u * d)), b + u * (2.0 * c + u * 3.0 * d)
 
 
-def _near_table(radial: RadialFunction, edge: float) -> FloatArray:
-    """Return the table of the slope and the value of a radial function minus its cap."""
-    s = places(edge)
-    smooth, tangent = _cap(radial, edge, s)
-    # Powers may overflow on their way to 0.
-    with np.errstate(over="ignore"):
-        return np.hstack([tabulate(radial.slope(s) - tangent), tabulate(radial.potential(s) - smooth)])
+def _table_below(radial: RadialFunction, reach: float, edge: float | None = None) -> FloatArray:
+    """Return the table of the slope and the value of the function minus its cap below d² = `reach`; 0 from there on.
 
-
-def _band_table(radial: RadialFunction, edge: float | None, reach: float) -> FloatArray:
-    """Return the table of the slope and the value of the function of a tile, which is zero from d² = `reach` on."""
+    With `edge`, the function itself has a cap below d² = `edge`.
+    """
     s = places(reach)
     coarse, tangent = _cap(radial, reach, s)
     far = s if edge is None else np.maximum(s, edge)
-    values, slopes = radial.potential(far), radial.slope(far)
-    if edge is not None:
-        fine, steep = _cap(radial, edge, s)
-        values, slopes = np.where(s < edge, fine, values), np.where(s < edge, steep, slopes)
-    return np.hstack([tabulate(slopes - tangent), tabulate(values - coarse)])
+    # Powers may overflow on their way to 0.
+    with np.errstate(over="ignore"):
+        values, slopes = radial.potential(far), radial.slope(far)
+        if edge is not None:
+            fine, steep = _cap(radial, edge, s)
+            values, slopes = np.where(s < edge, fine, values), np.where(s < edge, steep, slopes)
+        return tabulate(slopes - tangent, values - coarse)
 
 
 def _inverse_cosines(size: int) -> FloatArray:
