@@ -6,6 +6,7 @@ is accurate to 1e-9.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -133,7 +134,8 @@ def _fill_from_table(source, with_slopes, sq_dist, filled):
     return smooth if isinstance(source, types.Array) else None
 
 
+@lru_cache(maxsize=8)
 def table_of(radial):
     """Return the table of a radial function: its slope in columns 0 and 1, its value in columns 2 and 3."""
     s = places()
-    return tabulate(*(np.asarray(f(s), dtype=np.float64) for f in (radial.slope, radial.potential)))
+    return Linear(tabulate(*(np.asarray(f(s), dtype=np.float64) for f in (radial.slope, radial.potential))))
