@@ -25,17 +25,16 @@ def fill_charges(left, right, b, m, c):
             c[j] += own * others[j]
 
 
-def sum_pairs(Z, radial, n_jobs, charges=None, with_potential=True, with_gradient=True):
+def sum_pairs(Z, radial, n_jobs, charges, with_potential=True, with_gradient=True):
     """Return Φ_i = Σ_{j≠i} c_ij φ(d²_ij), of shape (n,), and ∇Φ_i, of shape (n, q), in float64.
 
-    `charges` is symmetric and of shape (n, n), or of shape (n,) where c_ij = c_j, or None for 1. Without its flag, an
-    array holds arbitrary values.
+    `charges` is symmetric and of shape (n, n), or of shape (1, n) where c_ij = c_j. Without its flag, an array holds
+    arbitrary values.
     """
-    n, n_dims = Z.shape
-    c = np.ones(n) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
-    if n_dims <= 3 and not radial.tabulated:
-        return _in_registers(Z, False, n_jobs, radial, np.atleast_2d(c), with_potential, with_gradient)
-    factors = (NO_CHARGES, NO_CHARGES, c) if c.ndim > 1 else (np.ones((1, n)), c[None], NO_CHARGES)
+    c = np.ascontiguousarray(charges, dtype=np.float64)
+    if Z.shape[1] <= 3 and not radial.tabulated:
+        return _in_registers(Z, False, n_jobs, radial, c, with_potential, with_gradient)
+    factors = (NO_CHARGES, NO_CHARGES, c) if len(c) > 1 else (np.ones(c.shape), c, NO_CHARGES)
     return sum_low_rank(Z, (radial, radial), *factors, n_jobs, with_potential, with_gradient)
 
 

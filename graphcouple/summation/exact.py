@@ -40,9 +40,9 @@ class Exact(Summation):
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        if not radial.tabulated:
-            return sum_pairs(Z, radial, self.n_jobs, charges, **outputs)
         right = np.ones((1, len(Z))) if charges is None else charges[None]
+        if not radial.tabulated:
+            return sum_pairs(Z, radial, self.n_jobs, right, **outputs)
         return self.low_rank(Z, radial, np.ones((1, len(Z))), right, **outputs)
 
     def potentials(
