@@ -55,10 +55,9 @@ class Registry(Generic[T]):
         return isinstance(name, str) and name in self._entries
 
     def __getitem__(self, name: Any) -> T:
-        if not isinstance(name, str):
-            raise TypeError(f"{self.parameter} must be one of {self.names()} or {self.alternative}, got {name!r}.")
-        if name not in self._entries:
-            raise ValueError(f"{self.parameter} must be one of {self.names()} or {self.alternative}, got {name!r}.")
+        if name not in self:
+            error = ValueError if isinstance(name, str) else TypeError
+            raise error(f"{self.parameter} must be one of {self.names()} or {self.alternative}, got {name!r}.")
         return self._entries[name]
 
 
