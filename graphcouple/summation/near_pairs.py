@@ -10,7 +10,6 @@ from graphcouple._numba.near import add_near_pairs, block_sizes
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.near_cells import NearCells
-from graphcouple.summation.radials import RadialFunction
 from graphcouple.summation.tiles import COARSER, TILE, n_tiles
 
 # 4,096² nodes take 0.5 GB: charges, field, spectrum and transform, each of 8 bytes per node.
@@ -131,12 +130,6 @@ def tiled_spacings(
     cost, n_levels, spacing = best
     worth = n_levels > 0 and cost < _WORTH_TILES * usual
     return [spacing * COARSER**level for level in range(n_levels + 1)] if worth else []
-
-
-def in_one_place(radial: RadialFunction, charges: FloatArray, n_dims: int) -> tuple[FloatArray, FloatArray]:
-    """Return the potentials and gradients of sets of charges if all distances are zero."""
-    others = charges.sum(axis=1, keepdims=True) - charges
-    return others * float(radial.potential(np.zeros(1))[0]), np.zeros((*charges.shape, n_dims))
 
 
 def add_near(

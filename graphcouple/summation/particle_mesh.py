@@ -24,7 +24,6 @@ from graphcouple.summation.near_pairs import (
     add_near,
     crowding,
     finer_where_crowded,
-    in_one_place,
     tiled_spacings,
 )
 from graphcouple.summation.radials import RadialFunction
@@ -158,7 +157,8 @@ class ParticleMesh(SummationOfSets):
         c = np.ascontiguousarray(charges, dtype=np.float64)
         low, high = bounds(points)
         if (low == high).all():
-            return in_one_place(radial, c, n_dims)
+            others = c.sum(axis=1, keepdims=True) - c
+            return others * float(radial.potential(np.zeros(1))[0]), np.zeros((*c.shape, n_dims))
         grid = self._grid(points, radial)
         if not _fits(grid):
             raise ValueError(
