@@ -262,13 +262,13 @@ class ParticleMesh(SummationOfSets):
         # At this spacing, near pairs are few. Smooth functions are split only if their length is shorter.
         wide = longest / per_root
         if not radial.smooth_at_zero or wide > length:
-            if wide > length or 0 < longest < spacing * max(self.n_cells, per_root):
+            if wide > length or longest < spacing * max(self.n_cells, per_root):
                 spacing = _in_steps(longest / max(self.n_cells, per_root))
             spacing = finer_where_crowded(points, low, high - low, spacing, fixed)
             if radial.smooth_at_zero and spacing <= self.spacing * length:
                 return self.spacing * length, None
             return spacing, (self.near * spacing) ** 2
-        if 0 < longest < spacing * self.n_cells:
+        if longest < spacing * self.n_cells:
             spacing = _in_steps(longest / self.n_cells)
         return spacing, None
 
