@@ -164,7 +164,11 @@ class NegativeSampling(Optimizer):
         n = objective.n_points
         n_negative = int(objective.negative_sample_rate)
         indptr, indices, weights = objective.edges
-        frequency = (weights / self._heaviest(weights, n)).astype(np.float32)
+        # The weight of an edge that is drawn once per epoch.
+        once = float(weights.max())
+        if self.samples_per_point is not None:
+            once = float(weights.sum()) / (2.0 * self.samples_per_point * n)
+        frequency = (weights / once).astype(np.float32)
         keep, other = np.empty(n), np.empty(n, dtype=np.int64)
         alias_table(objective.noise, keep, other)
         forces = (LogEdgeProbability(objective.kernel), LogOnePlusKernel(objective.kernel))
@@ -177,9 +181,3 @@ class NegativeSampling(Optimizer):
             over_rows(n, objective.n_jobs, sampled_rows, epoch, seed, *step, *law, *graph, old, new)
 
         return run_epoch
-
-    def _heaviest(self, weights: FloatArray, n_points: int) -> float:
-        """Return the weight of an edge that is drawn once per epoch."""
-        if self.samples_per_point is None:
-            return float(weights.max())
-        return float(weights.sum()) / (2.0 * self.samples_per_point * n_points)
