@@ -149,8 +149,7 @@ class Snapshots(NoSnapshots):
 
     def _write(self) -> None:
         start = time.monotonic()
-        ended = [tuple(pair) for pair in self._ended]
-        content = {"run": self.run, "kept": self.kept, "ended": ended, "going": self._going}
+        content = {"run": self.run, "kept": self.kept, "ended": self._ended, "going": self._going}
         try:
             storage.write(self.path, content, kind=_KIND)
         except OSError as error:
