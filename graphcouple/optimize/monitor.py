@@ -136,7 +136,7 @@ class Monitor:
         self.objective, self.aside = objective, aside
         self.stopping, self.callback = stopping, callback
         self.check_every = stopping.check_every or check_every
-        self.max_iter = self.most = check_integer("max_iter", max_iter, 1)
+        self.max_iter = self.most = max_iter
         self._reason = ""
         self.converged = False
         self.stopped = self.interrupted = False
