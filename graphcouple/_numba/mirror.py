@@ -56,9 +56,9 @@ def fill_reverses(indptr, indices, weights, one_way, place, columns, entries):
 
 
 @jit
-def merge_rows(start, stop, starts, columns, entries, more_starts, more_columns, more_entries, indptr, merged, values):
+def merge_rows(starts, columns, entries, more_starts, more_columns, more_entries, indptr, merged, values):
     """Fill rows with the entries of two csr matrices that share no position, in the order of columns."""
-    for i in range(start, stop):
+    for i in range(indptr.size - 1):
         a, end = np.int64(starts[i]), np.int64(starts[i + 1])
         b, last = np.int64(more_starts[i]), np.int64(more_starts[i + 1])
         for at in range(indptr[i], indptr[i + 1]):

@@ -46,7 +46,7 @@ def _pulls(sizes, values, potential, pull):
 
 
 @jit
-def _repel(a, sizes, values, potential, pull, total, rule, draws, costs):
+def _repel(a, values, potential, pull, total, rule, draws, costs):
     """Add the cost of each place in the log-partition for a point at place a, up to a constant."""
     own = max(potential[a] - values[a, a], _LEAST)
     for k in range(costs.size):
@@ -78,7 +78,7 @@ def move_points(order, indptr, indices, weights, labels, sizes, cost, values, ru
     for i in order:
         a = labels[i]
         _attract(i, indptr, indices, weights, labels, cost, mass, seen, costs)
-        _repel(a, sizes, values, potential, pull, total, rule, draws, costs)
+        _repel(a, values, potential, pull, total, rule, draws, costs)
         b = np.argmin(costs)
         # A gain below rounding error would send a point to and fro.
         if costs[b] >= costs[a] - 1e-9 * (1.0 + abs(costs[a])):

@@ -47,7 +47,7 @@ def either_direction(support: Support, weights: FloatArray) -> tuple[Support, Fl
         return support, own[2]
     indptr = own[0].astype(np.int64) + reverses[0][0]
     columns, entries = np.empty(int(indptr[-1]), dtype=support.indices.dtype), np.empty(int(indptr[-1]), weights.dtype)
-    merge_rows(0, support.n_nodes, *own, *reverses[0], indptr, columns, entries)
+    merge_rows(*own, *reverses[0], indptr, columns, entries)
     return Support(indptr, columns), entries
 
 
