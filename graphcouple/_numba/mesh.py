@@ -1,10 +1,9 @@
-"""Charges spread on a grid by cubic B-splines, potentials read from it, and near pairs by cell lists."""
+"""Charges spread on a grid by cubic B-splines, and potentials read from it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
 from graphcouple._numba.jit import jit
 
 
