@@ -101,11 +101,7 @@ def _check_unchanged(cls):
 
 
 @typeof_impl.register(Formula)
-def _typeof_formula(value, context):
-    return type_of(value)
-
-
-def type_of(value):
+def type_of(value, context=None):
     """Return the numba type of a formula."""
     cls = type(value)
     _check_unchanged(cls)
