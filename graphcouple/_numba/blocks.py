@@ -27,12 +27,8 @@ _ARGUMENTS = (_BUFFER, _BUFFER, _BUFFER, _BUFFER, types.boolean, types.boolean)
 class Blocks(NamedTuple):
     """A radial function as every loop takes it.
 
-    Attributes
-    ----------
-    code : int
-        The address of the code that fills blocks of φ, of φ', or of both.
-    fields : ndarray of shape (n_fields,)
-        The formula's floats, and after each formula in it, that formula's.
+    `code` is the address of the code that fills blocks of φ, of φ', or of both; `fields` are the floats of the formula,
+    and of each formula in it, in their order.
     """
 
     code: int

@@ -62,13 +62,9 @@ _TWISTER = 624
 def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FORMAT) -> None:
     """Write values, arrays and objects to a file, which replaces an older one only when it is complete.
 
-    Parameters
-    ----------
-    content : dict
-        Plain values, arrays, sparse matrices, dataclasses, scikit-learn estimators, objects that have an attribute for
-        every argument of their constructor, `functools.partial` of a class, and lists, tuples and dicts of these.
-    kind : str, optional
-        The kind of the file, which `read` checks.
+    `content` may hold plain values, arrays, sparse matrices, dataclasses, scikit-learn estimators, objects that have an
+    attribute for every argument of their constructor, `functools.partial` of a class, and lists, tuples and dicts of
+    these. `read` checks the kind of the file.
     """
     encoder = _Encoder()
     tree = {"format": kind, "version": VERSION, "content": encoder.encode(content, "the model")}

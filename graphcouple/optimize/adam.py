@@ -17,15 +17,7 @@ _TINY = 1e-7
 
 
 class AdamState(NamedTuple):
-    """The state of a run.
-
-    Attributes
-    ----------
-    Z, mean, square : ndarray of shape (n_points, n_components)
-        The embedding, and running means of gradients and of their squares.
-    basis : optional
-        The basis on which steps are taken, if the objective has any; see `Objective.basis`.
-    """
+    """The embedding, running means of gradients and their squares, and the basis of steps; see `Objective.basis`."""
 
     Z: FloatArray
     mean: FloatArray

@@ -21,19 +21,10 @@ _BASIS_ITERATIONS = 20
 
 
 class BatchState(NamedTuple):
-    """The state of a run.
-
-    Attributes
-    ----------
-    Z : ndarray of shape (n_points, n_components)
-    grad_norm : float
-        inf, because the gradient of a batch says nothing about the other points.
-    basis : optional
-        The basis of the bound that is minimised instead of the objective; see `Objective.basis`.
-    """
+    """The embedding, the state of `descent`, and the basis of the bound that is minimised; see `Objective.basis`."""
 
     Z: FloatArray
-    grad_norm: float
+    grad_norm: float  # inf: the gradient of a batch says nothing about the other points.
     inner: MomentumState
     basis: Any = None
 

@@ -19,16 +19,7 @@ from graphcouple.summation import LogEdgeProbability, LogOnePlusKernel
 
 
 class SamplingState(NamedTuple):
-    """The state of a run.
-
-    Attributes
-    ----------
-    Z : ndarray of shape (n_points, n_components)
-    run_epoch : callable
-        Runs an epoch at a given rate, from one array of points into another.
-    grad_norm : float
-        Unknown, hence inf.
-    """
+    """The points, and a function that runs an epoch at a given rate, from one array of points into another."""
 
     Z: FloatArray
     run_epoch: Callable[[int, float, FloatArray, FloatArray], None]

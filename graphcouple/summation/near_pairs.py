@@ -79,16 +79,9 @@ def tiled_spacings(
 ) -> list[float]:
     """Return the spacings of a grid in tiles and of its coarser ones, each four times the one before; [] for none.
 
-    Parameters
-    ----------
-    dense : float
-        The spacing of a grid of the whole map, which is used if it takes less time.
-    least : float
-        The spacing that resolves the function without near pairs; 0 if there is none.
-    core : int
-        Nodes along a side of a tile without its margins.
-    fits : bool
-        Whether the grid of the whole map has at most 4,096 nodes per side.
+    There are none if a grid of the whole map, of spacing `dense`, takes less time and `fits`: at most 4,096 nodes per
+    side. `least` is the spacing that resolves the function without near pairs, or 0; `core` are the nodes along a side
+    of a tile without its margins.
     """
     # A sample of points estimates the number of occupied tiles and the crowding.
     some = points[:: -(-len(points) // _SOME_POINTS)]
