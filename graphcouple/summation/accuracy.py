@@ -61,25 +61,24 @@ def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
 
 
 def force_error(
-    forces: FloatArray, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, n_jobs: int | None
+    forces: FloatArray, Z: FloatArray, radial: RadialFunction, charges: FloatArray, n_jobs: int | None
 ) -> float:
     """Return the error of the forces on 32 points, relative to the size of the exact forces.
 
-    `left` and `right` are the charges of pairs, as of `Summation.low_rank`.
+    Forces are summed over the sets of `charges`, of shape (n_sets, n).
     """
     rows = np.unique(np.linspace(0, len(Z) - 1, _ROWS).astype(np.intp))
     order = np.concatenate([rows, np.delete(np.arange(len(Z)), rows)])
-    _, sums = sum_rows(Z[rows], Z[order], radial, right[:, order], n_jobs, with_potential=False)
-    exact = (left[:, rows, None] * sums).sum(axis=0)
+    _, sums = sum_rows(Z[rows], Z[order], radial, charges[:, order], n_jobs, with_potential=False)
+    exact = sums.sum(axis=0)
     size = float(np.linalg.norm(exact))
     return float(np.linalg.norm(forces[rows] - exact)) / size if size > 0 else 0.0
 
 
 def error_of_unit_charges(summation: Summation, Z: FloatArray, radial: RadialFunction) -> float:
     """Return the error of the forces of unit charges on 32 points, relative to the size of the exact forces."""
-    ones = np.ones((1, len(Z)))
     forces = summation.potential(Z, radial, with_potential=False)[1]
-    return force_error(forces, Z, radial, ones, ones, summation.n_jobs)
+    return force_error(forces, Z, radial, np.ones((1, len(Z))), summation.n_jobs)
 
 
 def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFunction) -> None:

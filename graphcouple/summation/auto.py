@@ -146,10 +146,9 @@ class Auto(SummationOfSets):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potentials by a summation, or by another if its forces are not accurate."""
         sums = summation.potentials(Z, radial, charges, **outputs)
-        if outputs.get("with_gradient", True) and self._is_doubtful(summation, Z, radial):
-            ones = np.ones_like(charges)
-            if not force_error(sums[1].sum(axis=0), Z, radial, ones, charges, self.n_jobs) <= TOLERATED:
-                return self._for_crowded(Z, radial).potentials(Z, radial, charges, **outputs)
+        doubtful = outputs.get("with_gradient", True) and self._is_doubtful(summation, Z, radial)
+        if doubtful and not force_error(sums[1].sum(axis=0), Z, radial, charges, self.n_jobs) <= TOLERATED:
+            return self._for_crowded(Z, radial).potentials(Z, radial, charges, **outputs)
         return sums
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
