@@ -163,7 +163,7 @@ def solve(
         runs = attempt.each(_attempts(objective, start, first, derived, n_runs), rescale)
         solution, monitor = min(runs, key=lambda run: run[0].loss)
         if solution.collapsed and derived and objective.held_points is None and not monitor.stopped:
-            solution, monitor = restarted(objective, start, attempt)
+            solution, monitor = restarted(start, attempt)
         if not (solution.collapsed or monitor.stopped or first.noisy):
             further = attempt if derived and most > 1 else None
             solution, monitor, factor = resized(objective, solution, monitor, further, attempt.raises)

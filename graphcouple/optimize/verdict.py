@@ -90,7 +90,7 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
 Attempt = Any
 
 
-def restarted(objective: Objective, start: FloatArray, attempt: Attempt) -> tuple[Solution, Monitor]:
+def restarted(start: FloatArray, attempt: Attempt) -> tuple[Solution, Monitor]:
     """Return a run from the best size of the start without exaggeration or, if that collapses too, from noise."""
     noise = np.random.default_rng(0).normal(size=start.shape).astype(start.dtype)
     for Z in (start, noise):
