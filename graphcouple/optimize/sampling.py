@@ -99,12 +99,7 @@ class NegativeSampling(Optimizer):
             check_integer("random_state", self.random_state, 0)
 
     def check(self, objective: Objective) -> None:
-        """Raise unless the objective says which edges and points to draw.
-
-        Raises
-        ------
-        TypeError, ValueError
-        """
+        """Raise `TypeError` or `ValueError` unless the objective says which edges and points to draw."""
         if error := self.refusal(objective):
             raise error
 
