@@ -60,8 +60,10 @@ _SQRT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
 
 
 @_strict
-def _exp_parts(x):
-    """Return e^r − 1 and 2^k with x = k ln 2 + r, abs(r) ≤ ln 2 / 2."""
+def _exp_parts(y):
+    """Return e^r − 1 and 2^k with k ln 2 + r = y, or the nearest x for which e^x is normal, and abs(r) ≤ ln 2 / 2."""
+    x = _EXP_LOWEST if y < _EXP_LOWEST else y
+    x = _EXP_HIGHEST if x > _EXP_HIGHEST else x
     shifted = x * _LOG2_E + _SHIFTER
     k = shifted - _SHIFTER
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
@@ -85,9 +87,7 @@ def _exp_parts(x):
 def exp(x):
     """Return e^x."""
     y = np.float64(x)
-    clamped = _EXP_LOWEST if y < _EXP_LOWEST else y
-    clamped = _EXP_HIGHEST if clamped > _EXP_HIGHEST else clamped
-    fraction, power = _exp_parts(clamped)
+    fraction, power = _exp_parts(y)
     value = power + power * fraction
     value = 0.0 if y < _EXP_LOWEST else value
     return np.inf if y > _EXP_HIGHEST else value
@@ -97,9 +97,7 @@ def exp(x):
 def expm1(x):
     """Return e^x − 1, accurate near 0."""
     y = np.float64(x)
-    clamped = _EXP_LOWEST if y < _EXP_LOWEST else y
-    clamped = _EXP_HIGHEST if clamped > _EXP_HIGHEST else clamped
-    fraction, power = _exp_parts(clamped)
+    fraction, power = _exp_parts(y)
     value = (power - 1.0) + power * fraction
     return np.inf if y > _EXP_HIGHEST else value
 
