@@ -44,14 +44,9 @@ class Run(NamedTuple):
 
 
 class State(Protocol):
-    """The state of a run: a NamedTuple with at least these fields.
+    """The state of a run: a NamedTuple with at least the embedding `Z` and `grad_norm`.
 
-    Attributes
-    ----------
-    Z : ndarray of shape (n_points, n_components)
-        The embedding.
-    grad_norm : float
-        The norm of the gradient of objective/n at the start of the last step; inf if unknown.
+    This is the norm of the gradient of objective/n at the start of the last step; inf if unknown.
     """
 
     @property

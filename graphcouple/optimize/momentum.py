@@ -21,15 +21,9 @@ _MEASURE_EVERY = 50
 
 
 class MomentumState(NamedTuple):
-    """The state of a run.
+    """The embedding, the last step and the gains, and the norm of the gradient of objective/n that the step followed.
 
-    Attributes
-    ----------
-    Z, update, gains : ndarray of shape (n_points, n_components)
-    grad_norm : float
-        Norm of the gradient of objective/n that the last step followed.
-    rate, weight : float
-        The learning rate, and the attraction's weight for which it was measured.
+    `rate` is the learning rate, and `weight` the attraction's weight for which it was measured.
     """
 
     Z: FloatArray

@@ -30,31 +30,14 @@ class Field(ABC):
 
     @abstractmethod
     def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return Σ_j c_j φ(‖y − z_j‖²) and its gradient in y.
+        """Return Σ_j c_j φ(‖y − z_j‖²), of shape (n_sets, m), and its gradient in y, of shape (n_sets, m, q).
 
-        Parameters
-        ----------
-        places : ndarray of shape (m, q)
-            float64.
-
-        Returns
-        -------
-        potential : ndarray of shape (n_sets, m)
-        gradient : ndarray of shape (n_sets, m, q)
+        The places y are doubles of shape (m, q).
         """
 
 
 class ExactField(Field):
-    """The sum over all points, in O(n) time for each place.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n, q)
-        The points.
-    radial : RadialFunction
-        φ.
-    charges : ndarray of shape (n_sets, n)
-    """
+    """The sum over all points `Z` with charges of shape (n_sets, n), in O(n) time for each place."""
 
     def __init__(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, n_jobs: int | None = None) -> None:
         self.points = np.ascontiguousarray(Z, dtype=np.float64)
