@@ -4,6 +4,7 @@ from graphcouple.spectral.eigen import Eigenpairs
 from graphcouple.spectral.gram import GramMatrix, Placement, nystroem_places
 from graphcouple.spectral.laplacian import (
     GraphLaplacian,
+    Parts,
     ReconstructionLaplacian,
     eigengaps,
     graph_laplacian,
@@ -11,7 +12,7 @@ from graphcouple.spectral.laplacian import (
     normalized_similarity,
 )
 from graphcouple.spectral.low_rank import nystroem, pivoted_cholesky
-from graphcouple.spectral.parts import Eigenmaps, Parts, embed_parts, places_of
+from graphcouple.spectral.parts import Eigenmaps, embed_parts, places_of
 from graphcouple.spectral.svd import LeadingSVD, leading_svd, principal_components
 
 __all__ = [

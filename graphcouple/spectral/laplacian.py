@@ -16,7 +16,7 @@ representation. Roweis and Saul (2000), Nonlinear dimensionality reduction by lo
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,6 +36,30 @@ _NEGLIGIBLE = 1e-12
 
 # Rounding in double precision is less than this share of the largest weight; a larger difference is in the data.
 _SYMMETRIC = 1e-8
+
+
+class Parts(NamedTuple):
+    """The connected components of a graph: how many there are, and the component of each node, of shape (n,)."""
+
+    n_parts: int
+    labels: IntArray
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of nodes of each component."""
+        return np.bincount(self.labels, minlength=self.n_parts)
+
+    def members(self) -> list[IntArray]:
+        """Return the nodes of each component, in ascending order."""
+        order = np.argsort(self.labels, kind="stable")
+        return np.split(order, np.cumsum(self.sizes)[:-1])
+
+    def means(self, X: Any) -> FloatArray:
+        """Return the mean of each component's points, of shape (n_parts, n_features)."""
+        n = self.labels.size
+        member = sp.csr_array((np.ones(n), (self.labels, np.arange(n))), shape=(self.n_parts, n))
+        sums = member @ (sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64))
+        return np.asarray(sums.toarray() if sp.issparse(sums) else sums) / self.sizes[:, None]
 
 
 class GraphLaplacian:
@@ -92,11 +116,11 @@ class GraphLaplacian:
         return self.mass.size
 
     @cached_property
-    def components(self) -> tuple[int, IntArray]:
-        """The number of connected components, and the component of each node."""
+    def components(self) -> Parts:
+        """The connected components."""
         from scipy.sparse.csgraph import connected_components
 
-        return connected_components(self.affinity, directed=False)
+        return Parts(*connected_components(self.affinity, directed=False))
 
     def among(self, members: IntArray) -> GraphLaplacian:
         """Return the Laplacian of some of the nodes."""
@@ -256,10 +280,8 @@ def _smallest_eigenvalues(graph: GraphLaplacian, k: int) -> FloatArray:
     from scipy.sparse.linalg import aslinearoperator
 
     # Each component has its own eigenvalue 0, and Lanczos iteration takes long to find equal eigenvalues.
-    n_components, label = graph.components
-    if n_components > 1:
-        members = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
-        parts = [_smallest_eigenvalues(graph.among(rows), min(k, rows.size)) for rows in members]
+    if graph.components.n_parts > 1:
+        parts = [_smallest_eigenvalues(graph.among(rows), min(k, rows.size)) for rows in graph.components.members()]
         return np.sort(np.concatenate(parts))[:k]
     start = np.random.default_rng(0).normal(size=n)
     similarity = aslinearoperator(graph._similarity)

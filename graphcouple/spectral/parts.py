@@ -14,34 +14,10 @@ import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.spectral.gram import GramMatrix
-from graphcouple.spectral.laplacian import GraphLaplacian
+from graphcouple.spectral.laplacian import GraphLaplacian, Parts
 
 # Up to this number of components, distances are compared pair by pair.
 _MANY_PARTS = 2000
-
-
-class Parts(NamedTuple):
-    """The connected components of a graph: how many there are, and the component of each node, of shape (n,)."""
-
-    n_parts: int
-    labels: IntArray
-
-    @property
-    def sizes(self) -> IntArray:
-        """The number of nodes of each component."""
-        return np.bincount(self.labels, minlength=self.n_parts)
-
-    def members(self) -> list[IntArray]:
-        """Return the nodes of each component, in ascending order."""
-        order = np.argsort(self.labels, kind="stable")
-        return np.split(order, np.cumsum(self.sizes)[:-1])
-
-    def means(self, X: Any) -> FloatArray:
-        """Return the mean of each component's points, of shape (n_parts, n_features)."""
-        n = self.labels.size
-        member = sp.csr_array((np.ones(n), (self.labels, np.arange(n))), shape=(self.n_parts, n))
-        sums = member @ (sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64))
-        return np.asarray(sums.toarray() if sp.issparse(sums) else sums) / self.sizes[:, None]
 
 
 class Eigenmaps(NamedTuple):
@@ -80,7 +56,7 @@ def embed_parts(
     way.
     """
     n = laplacian.n_nodes
-    parts = Parts(*laplacian.components)
+    parts = laplacian.components
     if parts.n_parts == 1 and n_components < n:
         values, Z = embed(laplacian, n_components)
         return Eigenmaps(Z, values[None], parts, np.zeros((1, n_components)), np.ones(1))
