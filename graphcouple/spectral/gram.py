@@ -86,8 +86,9 @@ class GramMatrix:
     def __init__(self, factor: Any = None, matrix: Any = None, centred: bool = True) -> None:
         if (factor is None) == (matrix is None):
             raise ValueError("give either a factor or a matrix of similarities.")
-        self.mean: FloatArray | float = 0.0
         self.centred = centred
+        self.factor: Any = None
+        self.matrix: FloatArray | None = None
         if matrix is not None:
             S = np.asarray(matrix, dtype=np.float64)
             if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.isfinite(S).all():
@@ -96,19 +97,18 @@ class GramMatrix:
             if np.abs(S - S.T).max(initial=0.0) > _SYMMETRIC * max(self._largest, 1e-300):
                 raise ValueError("similarities must be symmetric; take (S + S.T) / 2.")
             self.rows = S.mean(axis=0) if centred else np.zeros(len(S))
-            self.matrix: FloatArray | None = S - self.rows - self.rows[:, None] + self.rows.mean()
-            self.factor = None
+            self.matrix = S - self.rows - self.rows[:, None] + self.rows.mean()
             return
-        self.matrix = None
         points = as_points(factor, "factor")
         if sp.issparse(points) and min(points.shape) <= _NARROW and points.shape[0] * points.shape[1] <= DENSE_ENTRIES:
             points = points.toarray()
         points = dense_if_far(points) if centred else points
         self.factor = sp.csr_array(points, dtype=np.float64) if sp.issparse(points) else points.astype(np.float64)
         self.mean = np.asarray(self.factor.mean(axis=0)).ravel() if centred else np.zeros(points.shape[1])
+        # Products subtract the mean of a sparse factor.
         if not sp.issparse(self.factor):
             self.factor = self.factor - self.mean
-            self.mean = 0.0
+            self.mean = np.zeros_like(self.mean)
 
     @classmethod
     def of_distances(cls, distances: Any) -> GramMatrix:
@@ -118,7 +118,7 @@ class GramMatrix:
     @property
     def n_points(self) -> int:
         """n."""
-        return (self.factor if self.matrix is None else self.matrix).shape[0]  # type: ignore[union-attr]
+        return int((self.factor if self.matrix is None else self.matrix).shape[0])
 
     def less_mean(self, Y: FloatArray) -> FloatArray:
         """Return C Y."""
@@ -128,9 +128,6 @@ class GramMatrix:
         """Return C S C Y, for Y of shape (n,) or (n, m), centred if S is."""
         if self.matrix is not None:
             return self.matrix @ Y
-        assert self.factor is not None
-        if not sp.issparse(self.factor):
-            return np.asarray(self.factor @ (self.factor.T @ Y))
         inner = self.factor.T @ Y - np.multiply.outer(self.mean, Y.sum(axis=0))
         return np.asarray(self.factor @ inner) - np.asarray(self.mean @ inner)
 
@@ -139,13 +136,12 @@ class GramMatrix:
         """The smaller of C S C and FᵀF, for S = F Fᵀ, which have the same norm."""
         if self.matrix is not None:
             return self.matrix
-        assert self.factor is not None
-        if not sp.issparse(self.factor):
-            n, p = self.factor.shape
-            return np.asarray(self.factor @ self.factor.T if n < p else self.factor.T @ self.factor)
-        if self.n_points < self.factor.shape[1]:
-            return self.less_mean(self.less_mean(np.asarray((self.factor @ self.factor.T).todense())).T)
-        return np.asarray((self.factor.T @ self.factor).todense()) - self.n_points * np.outer(self.mean, self.mean)
+        n, p = self.factor.shape
+        gram = self.factor @ self.factor.T if n < p else self.factor.T @ self.factor
+        if not sp.issparse(gram):
+            return np.asarray(gram)
+        dense = gram.toarray()
+        return self.less_mean(self.less_mean(dense).T) if n < p else dense - n * np.outer(self.mean, self.mean)
 
     @cached_property
     def sq_norm(self) -> float:
@@ -177,19 +173,16 @@ class GramMatrix:
 
     def directions(self, placement: Placement) -> FloatArray:
         """Return Fᵀ V Λ^{-½} with F centred, of shape (p, q): it maps centred points to places."""
-        assert self.factor is not None
         onto = np.asarray(self.factor.T @ placement.onto)
-        return onto - np.multiply.outer(self.mean, placement.onto.sum(axis=0)) if sp.issparse(self.factor) else onto
+        return onto - np.multiply.outer(self.mean, placement.onto.sum(axis=0))
 
     @cached_property
     def trace(self) -> float:
         """Tr C S C."""
         if self.matrix is not None:
             return float(np.trace(self.matrix))
-        assert self.factor is not None
-        if not sp.issparse(self.factor):
-            return float(np.square(self.factor).sum())
-        return float(np.square(self.factor.data).sum()) - self.n_points * float(np.square(self.mean).sum())
+        entries = self.factor.data if sp.issparse(self.factor) else self.factor
+        return float(np.square(entries).sum()) - self.n_points * float(np.square(self.mean).sum())
 
     def _leading(self, k: int) -> tuple[FloatArray, FloatArray, float]:
         """Return the largest eigenvalues, their vectors, and the size of eigenvalues that are rounding errors."""
