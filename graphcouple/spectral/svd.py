@@ -45,15 +45,14 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
         X = dense_if_far(X)
         shift = np.zeros(X.shape[1]) if sp.issparse(X) else shift_of(X)
         X = X if sp.issparse(X) else shifted(X, shift)
-        solver = svd_solver
-        if k >= min(X.shape) and (sp.issparse(X) or solver == "arpack"):
+        if k >= min(X.shape) and (sp.issparse(X) or svd_solver == "arpack"):
             # ARPACK finds at most all components but one.
-            solver = "covariance_eigh" if sp.issparse(X) else "full"
-        if sp.issparse(X) and solver in ("full", "randomized"):
+            svd_solver = "covariance_eigh" if sp.issparse(X) else "full"
+        if sp.issparse(X) and svd_solver in ("full", "randomized"):
             raise TypeError(
                 f"svd_solver={svd_solver!r} needs dense points, but X is sparse; use svd_solver='auto', or X.toarray()."
             )
-        pca = PCA(k, svd_solver=solver, random_state=rng)
+        pca = PCA(k, svd_solver=svd_solver, random_state=rng)
         # X is finite. Constant data have zero variance, and PCA divides by it.
         with np.errstate(invalid="ignore", divide="ignore"), config_context(assume_finite=True):
             try:

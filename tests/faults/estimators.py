@@ -344,7 +344,7 @@ FAULTS = [
     Fault("starts: principal components of far points", "spectral/svd.py", "X = near_origin(X)", "pass", "test_initializations"),
     Fault("precision: components beside an outlier", "estimators/precision.py", "if short and", "if False and", "test_precision"),
     Fault("gram: few columns stay sparse", "spectral/gram.py", "min(points.shape) <= _NARROW and points", "False and points", "test_classical_corners"),
-    Fault("precision: all components by ARPACK", "spectral/svd.py", ' or solver == "arpack"):', "):", "test_precision"),
+    Fault("precision: all components by ARPACK", "spectral/svd.py", ' or svd_solver == "arpack"):', "):", "test_precision"),
     Fault("metadata: a wrapper chooses what fit refuses", "estimators/_parameters.py", "_Brief(method.name, method.keys)", "_Brief(method.name, method.keys, False)",
           "test_sentences"),
     Fault("grids: a part has all of the room", "plotting/_style.py", "width + beyond / across", "width + beyond", "test_plotting"),
