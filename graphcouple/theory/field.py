@@ -197,13 +197,13 @@ class PairwiseMRF:
         X : array of shape (n, p)
         W : array, sparse matrix, networkx or igraph graph of n nodes
         """
-        graph = _undirected(W) if self.bandwidths is None else _directed(W)
-        edges, share = graph.tocoo(), 0.5 if self.bandwidths is None else 1.0
+        graph = _directed(W)
+        edges = graph.tocoo()
         white = self.whiten(check_embedding(X, "X", edges.shape[0]).astype(np.float64))
         sq_dist = ((white[edges.row] - white[edges.col]) ** 2).sum(axis=1)
         if self.bandwidths is not None:
             sq_dist /= np.square(self._per_node(graph, self.bandwidths))
-        return share * float(edges.data @ self.kernel.log(sq_dist))
+        return float(edges.data @ self.kernel.log(sq_dist))
 
     def log_normalizer(
         self, W: GraphLike, dim: int, *, method: str = "auto", n_samples: int = 100_000, rng: Rng = None
