@@ -82,14 +82,11 @@ class DegeneracyReport:
         if self.kernel is None or self.assumptions is None:
             return "unknown: the posterior was given without its model"
         bounded, integrable = self.assumptions
-        if bounded and integrable:
-            return f"{self.kernel!r} is bounded and integrable on R^{self.n_features}: theorem 1 applies"
-        why = []
-        if not bounded:
-            why.append("unbounded at distance 0")
-        if not integrable:
-            why.append(f"not integrable on R^{self.n_features}")
-        return f"{self.kernel!r} is {' and '.join(why)}: the assumptions of theorem 1 are violated"
+        why = [] if bounded else ["unbounded at distance 0"]
+        why += [] if integrable else [f"not integrable on R^{self.n_features}"]
+        if why:
+            return f"{self.kernel!r} is {' and '.join(why)}: the assumptions of theorem 1 are violated"
+        return f"{self.kernel!r} is bounded and integrable on R^{self.n_features}: theorem 1 applies"
 
     def _rows(self) -> list[tuple[str, str]]:
         low, middle, high = np.quantile(self.n_components, [0.05, 0.5, 0.95])
