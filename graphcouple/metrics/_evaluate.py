@@ -336,7 +336,7 @@ def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[s
 
 def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None) -> dict[str, float]:
     clusters = cluster_scores(Z, y, random_state=random_state)
-    counts = np.unique(check_classes(y, len(Z)), return_counts=True)[1]
+    counts = np.bincount(y)
     folds = min(_FOLDS, int(counts.max()))
     nearest = min(_LOCAL, len(Z) - -(-len(Z) // folds))
     scores = {
@@ -345,15 +345,14 @@ def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None)
         "silhouette": clusters.silhouette,
         "Davies-Bouldin": clusters.davies_bouldin,
     }
-    # For two classes, the disparity is always 0.
-    if points is not None and counts.size < 3:
+    if points is not None:
         scores["class-mean disparity"] = np.nan
-    elif points is not None:
-        try:
-            scores["class-mean disparity"] = class_mean_disparity(points, Z, y)
-        except Coinciding as error:
-            warn(f"no class-mean disparity: {error}")
-            scores["class-mean disparity"] = np.nan
+        # For two classes, the disparity is always 0.
+        if counts.size > 2:
+            try:
+                scores["class-mean disparity"] = class_mean_disparity(points, Z, y)
+            except Coinciding as error:
+                warn(f"no class-mean disparity: {error}")
     return scores
 
 
