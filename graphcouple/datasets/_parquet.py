@@ -31,10 +31,9 @@ def read_parquet(
         names = list(schema)
         place, places = roles_of(path, names, labels, chosen, apart)
         at, columns = None if place is None else names[place], [names[c] for c in places]
-        _check_columns(path, columns, schema)
+        is_list = _is_list(path, columns, schema)
         if at is not None and schema[at].is_nested():
             raise ValueError(f"{path.name}: the column {at!r} of labels holds lists or structs.")
-        is_list = len(columns) == 1 and schema[columns[0]].is_nested()
         # The length of a column of lists is only known from its rows.
         width = _width(lazy, columns[0], pl) if is_list else len(columns)
         check_size(path, 8 * n_rows * (width + (at is not None)))
@@ -74,26 +73,26 @@ def _schema(lazy: Any) -> dict[str, Any]:
     return {name: dtype for name, dtype in lazy.collect_schema().items() if not name.startswith(_INDEX)}
 
 
-def _check_columns(path: Path, columns: list[str], schema: dict[str, Any]) -> None:
+def _is_list(path: Path, columns: list[str], schema: dict[str, Any]) -> bool:
+    """Return whether the points are one column of lists; raise unless they are that, or columns of numbers."""
     if not columns:
         raise ValueError(f"{path.name} has no columns of points besides the labels.")
-    not_numeric = [name for name in columns if not (schema[name].is_numeric() or str(schema[name]) == "Boolean")]
     inner = getattr(schema[columns[0]], "inner", None)
     if len(columns) == 1 and inner is not None and inner.is_numeric():
-        return
+        return True
+    not_numeric = [name for name in columns if not (schema[name].is_numeric() or str(schema[name]) == "Boolean")]
     if not_numeric:
         raise ValueError(
             f"{path.name} has non-numeric column(s): {', '.join(not_numeric)}; {ROLES}. "
             "Points may also be one column of lists of numbers."
         )
+    return False
 
 
 def _width(lazy: Any, column: str, pl: Any) -> int:
-    lengths = lazy.select(_as_list(column, pl).list.len().alias("n")).select(
-        pl.col("n").min().alias("low"), pl.col("n").max().alias("high"), pl.col("n").null_count().alias("missing")
-    )
-    low, high, missing = lengths.collect().row(0)
-    if missing or low != high or not high:
+    lengths = lazy.select(_as_list(column, pl).list.len()).collect().to_series()
+    low, high = lengths.min(), lengths.max()
+    if lengths.null_count() or low != high or not high:
         raise ValueError(f"the lists of column {column!r} must all have the same length, got {low} to {high}.")
     return int(high)
 
