@@ -257,15 +257,12 @@ def _check_widths(path: Path, width: int, header: bool, least: int = 0) -> None:
     """Raise if a row has more cells than the first row, as one with a comma in a number has, or fewer than needed."""
     for line, row in _rows(path, header):
         if len(row) < least:
-            raise ValueError(
-                f"{path.name} has {len(row)} cells in line {line}, but {width} in its first row; fill in the missing "
-                "ones, or drop the row."
-            )
-        if any(row[width:]):
-            raise ValueError(
-                f"{path.name} has {len(row)} cells in line {line}, but {width} in its first row; write numbers without "
-                "commas, or quote texts that have one."
-            )
+            remedy = "fill in the missing ones, or drop the row"
+        elif any(row[width:]):
+            remedy = "write numbers without commas, or quote texts that have one"
+        else:
+            continue
+        raise ValueError(f"{path.name} has {len(row)} cells in line {line}, but {width} in its first row; {remedy}.")
 
 
 def _read_csv(
