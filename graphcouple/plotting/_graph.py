@@ -149,11 +149,6 @@ def plot_uncertainty(
     variances, axes = np.linalg.eigh(law.covariances(n_neighbors))
     widths = 2.0 * n_std * np.sqrt(np.maximum(variances, 0.0))
     angles = np.degrees(np.arctan2(axes[:, 1, 1], axes[:, 0, 1]))
-    style: dict[str, Any] = {
-        "facecolors": (0.0, 0.0, 0.0, 0.04),
-        "edgecolors": (0.0, 0.0, 0.0, 0.25),
-        "linewidths": 0.5,
-    }
     ellipses = EllipseCollection(
         widths[:, 1],
         widths[:, 0],
@@ -162,7 +157,9 @@ def plot_uncertainty(
         offsets=law.embedding,
         offset_transform=ax.transData,
         zorder=0.5,
-        **style,
+        facecolors=(0.0, 0.0, 0.0, 0.04),
+        edgecolors=(0.0, 0.0, 0.0, 0.25),
+        linewidths=0.5,
     )
     ax.add_collection(ellipses, autolim=False)
     return ax
