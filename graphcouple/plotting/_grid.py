@@ -16,8 +16,7 @@ from graphcouple.plotting._style import (
     color_scale,
     is_categorical,
     labels_or_none,
-    legend_handles,
-    legend_style,
+    legend_of,
     make_room,
     new_figure,
     require_matplotlib,
@@ -124,12 +123,11 @@ def _axes(ax: Any, shape: tuple[int, int], n_panels: int) -> NDArray[Any]:
 
 def _legend(figure: Any, axes: NDArray[Any], labels: NDArray[Any]) -> None:
     if is_categorical(labels):
-        names = np.unique(labels)
-        style = {"handles": legend_handles(names), **legend_style(len(names))}
+        classes = legend_of(np.unique(labels))
         if figure.get_constrained_layout():
-            make_room(figure, figure.legend(loc="outside right center", **style))
+            make_room(figure, figure.legend(loc="outside right center", **classes))
         else:
             rightmost = max(axes.flat, key=lambda ax: (ax.get_position().x1, ax.get_position().y1))
-            rightmost.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), **style)
+            rightmost.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), **classes)
         return
     color_bar(figure, color_scale(labels), axes.ravel().tolist(), labels)

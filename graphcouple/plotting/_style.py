@@ -154,12 +154,15 @@ def plain_axes(ax: Axes, n_components: int, title: str | None) -> None:
         ax.set_title(as_text(title))
 
 
-def legend_handles(names: NDArray[Any], markers: bool = True) -> list[Any]:
-    """Return the legend entries of the classes, each with its marker or a dot; the last counts omitted classes."""
+def legend_of(names: NDArray[Any], markers: bool = True) -> dict[str, Any]:
+    """Return a legend's arguments: an entry for each class with its marker or a dot, columns, and the size of letters.
+
+    The last entry counts omitted classes.
+    """
     from matplotlib.lines import Line2D
 
-    colors = class_colors(len(names))
-    more = len(names) - _LISTED
+    n = len(names)
+    colors, more = class_colors(n), n - _LISTED
     listed = names if more <= 0 else names[: _LISTED - 1]
     handles = [
         Line2D(
@@ -173,19 +176,16 @@ def legend_handles(names: NDArray[Any], markers: bool = True) -> list[Any]:
         )
         for c, name in enumerate(listed)
     ]
-    return handles if more <= 0 else [*handles, Line2D([], [], linestyle="", label=f"… and {more + 1} more")]
-
-
-def legend_style(n: int) -> dict[str, Any]:
-    """Return the number of columns and the font size of a legend of n classes."""
+    if more > 0:
+        handles.append(Line2D([], [], linestyle="", label=f"… and {more + 1} more"))
     columns = 1 if n <= 15 else -(-min(n, _LISTED) // _LEGEND_ROWS) + (n <= _LEGEND_ROWS)
-    return {"ncols": columns, "frameon": False} | ({"fontsize": 7, "columnspacing": 1.0} if n > MAX_CLASSES else {})
+    small = {"fontsize": 7, "columnspacing": 1.0} if n > MAX_CLASSES else {}
+    return {"handles": handles, "ncols": columns, "frameon": False} | small
 
 
 def class_legend(ax: Axes, names: NDArray[Any], markers: bool = True) -> None:
     """List the classes beside the axes, where they hide no points."""
-    handles = legend_handles(names, markers)
-    ax.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), **legend_style(len(names)))
+    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), **legend_of(names, markers))
 
 
 def make_room(part: Any, legend: Any) -> None:
