@@ -19,7 +19,6 @@ from graphcouple.plotting._style import (
     is_categorical,
     label,
     labels_or_none,
-    make_room,
     new_axes,
     numbers_of,
     plain_axes,
@@ -88,9 +87,7 @@ def plot(
     own, ax = ax is None, new_axes(ax)
     size = float(np.clip(15000.0 / len(points), 0.5, 40.0)) * _share_of_a_page(ax)
     _scatter(ax, points[:, :2], labels, size, legend)
-    plain_axes(ax, np.shape(Z)[1], title)
-    if own:
-        make_room(ax.figure, ax.get_legend())
+    plain_axes(ax, np.shape(Z)[1], title, own)
     return ax
 
 
@@ -194,9 +191,7 @@ def plot_density(
     ax.margins(0.05)
     ax.update_datalim([low - 0.05 * span, low + 1.05 * span])
     ax.autoscale_view()
-    plain_axes(ax, np.shape(Z)[1], title)
-    if own:
-        make_room(ax.figure, ax.get_legend())
+    plain_axes(ax, np.shape(Z)[1], title, own)
     return ax
 
 

@@ -139,8 +139,11 @@ def class_marker(c: int) -> str:
     return MARKERS[c // len(PALETTE) % len(MARKERS)]
 
 
-def plain_axes(ax: Axes, n_components: int, title: str | None) -> None:
-    """Remove the ticks, which mean nothing in an embedding, and use one scale for all directions."""
+def plain_axes(ax: Axes, n_components: int, title: str | None, own: bool) -> None:
+    """Remove the ticks, which mean nothing in an embedding, and use one scale for all directions.
+
+    In a figure of its own, make room for the legend.
+    """
     if n_components > 1:
         ax.set_aspect("equal", adjustable="datalim")
     if n_components != 2:
@@ -152,6 +155,8 @@ def plain_axes(ax: Axes, n_components: int, title: str | None) -> None:
         spine.set_color(GREY)
     if title:
         ax.set_title(as_text(title))
+    if own:
+        make_room(ax.figure, ax.get_legend())
 
 
 def legend_of(names: NDArray[Any], markers: bool = True) -> dict[str, Any]:
