@@ -58,7 +58,7 @@ def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None 
     for name, curve in by_name.items():
         if not hasattr(curve, "preservation"):
             raise TypeError(f"{name or 'curves'} must be a result of neighborhood_curves, got {type(curve).__name__}.")
-    ax = new_axes(ax, 7.5, 4.5)
+    ax = new_axes(ax, 4.5)
     for c, (name, curve) in enumerate(by_name.items()):
         text = label(f"{name}  (area {curve.area:.2f})") if name != "" else ""
         # A line through a few values is hard to see without markers.
@@ -100,7 +100,7 @@ def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None)
     'iteration'
     """
     by_name = _by_name(history)
-    ax = new_axes(ax, 7.5, 4.5)
+    ax = new_axes(ax, 4.5)
     for c, (name, run) in enumerate(by_name.items()):
         iterations, losses = _history(run)
         ax.plot(iterations, losses, label=label(name), **_line_style(c))
@@ -137,7 +137,7 @@ def plot_eigenvalues(
     'number of the eigenvalue'
     """
     by_name = _by_name(eigenvalues)
-    ax = new_axes(ax, 7.5, 4.5)
+    ax = new_axes(ax, 4.5)
     for c, (name, source) in enumerate(by_name.items()):
         if hasattr(source, "fit") and not hasattr(source, "eigenvalues_"):
             raise TypeError(f"{type(source).__name__} has no eigenvalues to draw; fit a LaptSNE first.")

@@ -57,11 +57,11 @@ def discard(figure: Any) -> None:
         sys.modules["matplotlib.pyplot"].close(figure)
 
 
-def new_axes(ax: Axes | None, width: float = 7.5, height: float = 6.0) -> Axes:
+def new_axes(ax: Axes | None, height: float = 6.0) -> Axes:
     """Return the given axes, or the axes of a new figure."""
     if ax is not None and not hasattr(ax, "get_position"):
         raise TypeError(f"ax must be matplotlib Axes, got {ax!r} of type {type(ax).__name__}.")
-    return new_figure(width, height).add_subplot() if ax is None else ax
+    return new_figure(7.5, height).add_subplot() if ax is None else ax
 
 
 def check_points(Z: Any) -> NDArray[np.float64]:
