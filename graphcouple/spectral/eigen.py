@@ -92,16 +92,16 @@ def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10)
     The unit vector `null_vector` has the eigenvalue 0, and the other eigenvectors are orthogonal to it. Residuals above
     `tol` times the operator's `bound` give a `ConvergenceWarning`.
     """
-    n, bound = null_vector.size, operator.bound
+    n, bound, matrix = null_vector.size, operator.bound, operator.matrix
     if in_full(n, k):
         # The null vector's eigenvalue is raised above all others.
-        dense = operator.matrix.toarray() + 2.0 * bound * np.outer(null_vector, null_vector)
+        dense = matrix.toarray() + 2.0 * bound * np.outer(null_vector, null_vector)
         values, vectors = np.linalg.eigh(dense)
         return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
 
-    by_factors = cache(partial(_invert, operator.matrix, k, null_vector, bound))
+    by_factors = cache(partial(_invert, matrix, k, null_vector, bound))
     by_lanczos = partial(_smallest_by_lanczos, operator, k, null_vector)
-    width = separator(operator.pattern)
+    width = separator(matrix)
     if width > _THIN:
         values, vectors = by_lanczos(tol, by_factors if width <= _STILL_FACTORISED else None)
     elif operator.squared or n >= _LONG * width:
@@ -113,10 +113,11 @@ def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10)
     return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
 
 
-def separator(pattern: sp.csr_array) -> int:
-    """Return the size of the largest breadth-first level of a connected graph, from a peripheral node."""
+def separator(matrix: sp.csr_array) -> int:
+    """Return the size of the largest breadth-first level of a matrix's connected graph, from a peripheral node."""
     from scipy.sparse.csgraph import dijkstra
 
+    pattern = abs(matrix)
     # Edges have both directions, so the faster search of a directed graph suffices.
     steps = dijkstra(pattern, indices=0, unweighted=True)
     steps = dijkstra(pattern, indices=int(np.argmax(steps)), unweighted=True)

@@ -150,11 +150,6 @@ class GraphLaplacian:
         return sp.csr_array(sp.diags_array(self._diagonal) - self._similarity)
 
     @property
-    def pattern(self) -> sp.csr_array:
-        """A non-negative matrix with the sparsity pattern of `matrix`."""
-        return self.affinity
-
-    @property
     def bound(self) -> float:
         """An upper bound of the eigenvalues of `matrix`."""
         return 2.0 if self.normalized else 2.0 * float(self.degrees.max())
@@ -207,11 +202,6 @@ class ReconstructionLaplacian(GraphLaplacian):
         """M."""
         residual, transpose = self._residual
         return sp.csr_array(transpose @ residual)
-
-    @property
-    def pattern(self) -> sp.csr_array:
-        """A non-negative matrix with the sparsity pattern of M."""
-        return abs(self.matrix)
 
     @cached_property
     def bound(self) -> float:
