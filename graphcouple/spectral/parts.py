@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.spectral.gram import GramMatrix
@@ -75,10 +74,7 @@ def embed_parts(
 
 def _equal(X: Any, members: IntArray) -> bool:
     """Return whether the rows of all members are equal."""
-    rows, first = X[members[1:]], X[members[:1]]
-    if sp.issparse(X):
-        return sp.csr_array(rows - first[np.zeros(len(members) - 1, dtype=int)]).count_nonzero() == 0
-    return bool((np.asarray(rows) == np.asarray(first)).all())
+    return not abs(X[members[1:]] - X[np.repeat(members[:1], len(members) - 1)]).max()
 
 
 def places_of(means: FloatArray | None, radii: FloatArray, n_components: int, shrink: bool = True) -> FloatArray:
