@@ -138,5 +138,4 @@ def tears_of(neighbors: IntArray, Z: FloatArray, classes: IntArray, length: floa
     sizes = np.bincount(pieces)[pieces]
     largest = np.zeros(classes.max() + 1, dtype=np.int64)
     np.maximum.at(largest, classes, sizes)
-    n_kept = int(largest[np.unique(classes)].sum())
-    return Tears(float(is_torn.mean()), float((is_torn.mean(axis=1) > 0.5).mean()), 1.0 - n_kept / n)
+    return Tears(float(is_torn.mean()), float((is_torn.mean(axis=1) > 0.5).mean()), 1.0 - int(largest.sum()) / n)
