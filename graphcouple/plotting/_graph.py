@@ -84,10 +84,9 @@ def plot_graph(
     heaviest = heaviest[edges.data[heaviest] > _LIGHTEST * edges.data.max(initial=0.0)]
     ax = plot(Z, y, ax=ax, title=title, legend=legend)
     ends = np.stack([points[edges.row[heaviest], :2], points[edges.col[heaviest], :2]], axis=1)
-    strength = edges.data[heaviest] / edges.data[heaviest].max() if heaviest.size else edges.data[heaviest]
     colors = np.full((heaviest.size, 4), 0.25)
     # Even the lightest edge must stay visible.
-    colors[:, 3] = 0.08 + 0.6 * strength
+    colors[:, 3] = 0.08 + 0.6 * (edges.data[heaviest] / edges.data.max(initial=0.0))
     lines = LineCollection(list(ends), colors=colors, linewidths=0.6, zorder=0.5, rasterized=heaviest.size > 20_000)
     ax.add_collection(lines, autolim=False)
     return ax
