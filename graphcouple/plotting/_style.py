@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import check_embedding, check_labels, refuse_estimator, require
+from graphcouple._support.validation import are_measured, check_embedding, check_labels, refuse_estimator, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,8 +111,7 @@ def is_categorical(labels: NDArray[Any]) -> bool:
     """Return whether labels are shown as classes: names, or up to 30 different whole numbers."""
     if labels.dtype.kind not in "iufb":
         return labels.dtype.kind != "M"
-    are_whole = labels.dtype.kind in "iub" or bool(np.all(labels == np.floor(labels)))
-    return are_whole and np.unique(labels).size <= MAX_CLASSES
+    return not are_measured(labels) and np.unique(labels).size <= MAX_CLASSES
 
 
 def palette(n: int) -> list[str]:
