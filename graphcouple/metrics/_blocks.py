@@ -67,10 +67,8 @@ def _complete(distances: Any) -> FloatArray:
         raise ValueError(f"metric='precomputed' takes a square array of distances, got shape {distances.shape}.")
     if not sp.issparse(distances):
         return distances
-    pattern = sp.csr_array(
-        (np.ones(distances.nnz, dtype=bool), distances.indices, distances.indptr), shape=distances.shape
-    )
-    if pattern.nnz - int(pattern.diagonal().sum()) < n * (n - 1):
+    stored = distances.tocoo()
+    if np.count_nonzero(stored.row != stored.col) < n * (n - 1):
         raise ValueError(
             "metric='precomputed' needs the distances of all pairs, but the sparse matrix lacks some; "
             "pass a full matrix, not a graph of neighbors."
