@@ -249,9 +249,8 @@ def _heaviest_forest(graph: sp.csr_array) -> sp.csr_array:
     """Return a spanning forest of the heaviest edges, with a 1 in both directions of each edge."""
     heaviest = graph.copy()
     heaviest.data = 1.0 / graph.data
-    tree = csgraph.minimum_spanning_tree(heaviest).tocoo()
-    one_way = sp.csr_array((np.ones(tree.nnz), (tree.row, tree.col)), shape=graph.shape)
-    return sp.csr_array(one_way + one_way.T)
+    tree = csgraph.minimum_spanning_tree(heaviest).sign()
+    return sp.csr_array(tree + tree.T)
 
 
 def _mean_product(kernel: Kernel, graph: sp.csr_array, points: FloatArray, box: float | None) -> tuple[float, float]:
