@@ -194,7 +194,7 @@ FAULTS = [
     Fault("theory: quadrature over a pole", "theory/normalizers.py", "if not all(_RadialLaw(kernel", "if False and not all(_RadialLaw(kernel",
           "test_normalizers"),
     Fault("theory: loops count with bandwidths", "theory/field.py", "graph = _directed(W)\n        edges",
-          'graph = as_csr(W, "W").astype(np.float64)\n        edges', "test_normalizers"),
+          'graph = as_csr(W, "W").astype(np.float64)\n        edges', "test_mrf"),
     Fault("theory: pairs are rounded to rows", "theory/degeneracy.py", 'endpoints.dtype.kind not in "iu"', "False",
           "test_components"),
     Fault("mixture: neighbours of one metric for all", "laws/mixture.py", "if neighbors is not None and len(metrics) > 1:",
