@@ -5,6 +5,7 @@ Coupling estimators are shells around this module: each states its sentence and 
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -173,8 +174,10 @@ def prepare(sentence: Sentence, rows: Rows, rng: np.random.RandomState, *, reord
 
 
 def _bound(sentence: Sentence, problem: Problem) -> tuple[Objective, tuple[tuple[float, Objective], ...]]:
-    """Return the coupling, and the terms with their weights."""
-    return as_coupling(sentence.coupling).bind(problem), _of_terms(sentence, problem)
+    """Return the coupling, and the weights and objectives of the terms."""
+    # Terms draw from a copy of the generator, so that they do not change the start.
+    coupling, own = as_coupling(sentence.coupling).bind(problem), replace(problem, rng=copy.deepcopy(problem.rng))
+    return coupling, tuple(_weighed(term, own) for term in sentence.terms)
 
 
 def _of_features(
@@ -272,7 +275,7 @@ def _start(sentence: Sentence, problem: Problem) -> FloatArray:
 
 def _order_of(sentence: Sentence, posterior: RandomGraph, law: ConditionedLaw | None) -> IntArray | None:
     """Return an order of many points that puts neighbours close in memory; None if points must keep their numbers."""
-    plain = not sentence.get("terms") and sentence.get("features") is None
+    plain = not sentence.terms and sentence.get("features") is None
     if law is None or law.weights is not None or posterior.n_nodes < _MANY_POINTS or not plain:
         return None
     named = as_coupling(sentence.coupling).reads_points or sentence.latent.prior.edges(posterior.n_nodes) is not None
@@ -291,7 +294,7 @@ def _of_rows(watch: Callback | None, order: IntArray | None) -> Callback | None:
 def needs_means_once(sentence: Sentence) -> bool:
     """Return whether only the coupling needs the edge means; they are then not stored."""
     starts_without = not is_made(sentence.init) or sentence.init in ("pca", "random")
-    return starts_without and not sentence.get("terms") and isinstance(optimizer_of(sentence), Descent)
+    return starts_without and not sentence.terms and isinstance(optimizer_of(sentence), Descent)
 
 
 def _parameters_of(law: ConditionedLaw, order: IntArray | None, n_jobs: int | None) -> FloatArray:
@@ -301,7 +304,10 @@ def _parameters_of(law: ConditionedLaw, order: IntArray | None, n_jobs: int | No
 
 
 def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.random.RandomState) -> Problem:
-    for recipe in (as_coupling(sentence.coupling), *_checked(sentence.get("terms", ()))):
+    for term in sentence.terms:
+        if not isinstance(term, Term):
+            raise TypeError(f"terms must hold Terms such as ComponentMeans(), got {term!r}.")
+    for recipe in (as_coupling(sentence.coupling), *sentence.terms):
         if isinstance(sentence.latent.metric, Space) and not recipe.any_space:
             raise ValueError(
                 f"{recipe} measures Euclidean distances, but the latent law is of {sentence.latent.metric}; drop it, "
@@ -322,14 +328,6 @@ def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.ran
     )
 
 
-def _of_terms(sentence: Sentence, problem: Problem) -> tuple[tuple[float, Objective], ...]:
-    """Return the weights and objectives of the terms, which do not change the random numbers of the start."""
-    rng = np.random.RandomState()
-    rng.set_state(problem.rng.get_state())
-    own = replace(problem, rng=rng)
-    return tuple(_weighed(term, own) for term in _checked(sentence.get("terms", ())))
-
-
 def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:
     try:
         objective = term.bind(problem)
@@ -348,10 +346,3 @@ def _continue_run(objective: Objective, start: FloatArray, held: Any, run: dict[
         loss = objective.value(start)
         return Solution(start, loss, 0, True, "all points are held", np.array([loss]), np.array([0]))
     return solve(Held(objective, held), start, LBFGS(), **run | {"n_starts": 1})
-
-
-def _checked(terms: Any) -> list[Term]:
-    for term in terms:
-        if not isinstance(term, Term):
-            raise TypeError(f"terms must hold Terms such as ComponentMeans(), got {term!r}.")
-    return list(terms)

@@ -106,7 +106,7 @@ class DistR(WithTerm):
         self._validate_params()
         plain = self._plain()
         sentence = plain.sentence
-        own = (bool(sentence.get("terms")), "has terms, which name points; leave them out")
+        own = (bool(sentence.terms), "has terms, which name points; leave them out")
         refuse_parts(plain, "give points shared places", own)
         plain._validate_params()
         rng = check_random_state(plain.random_state)
