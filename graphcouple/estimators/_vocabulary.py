@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from graphcouple.couplings import Coupling
-from graphcouple.laws import GraphLaw, GraphModel
-from graphcouple.laws.priors import GraphPrior, RandomGraph
+from graphcouple.laws import GraphModel
+from graphcouple.laws.priors import GraphPrior
 from graphcouple.optimize import Descent, Optimizer
 from graphcouple.summation import Summation
 
@@ -315,5 +315,3 @@ VOCABULARY: dict[str, Word] = {
     ),
 }
 """The meaning of each parameter name, unless an estimator says otherwise."""
-
-POSTERIOR_OR_MODEL = [None, GraphLaw, RandomGraph]

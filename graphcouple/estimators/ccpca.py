@@ -15,7 +15,6 @@ from graphcouple.components import AveragedProjection, ComponentPCA, component_p
 from graphcouple.components.pca import MOST_SAMPLES, why_constant
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import progress_bar
-from graphcouple.estimators._vocabulary import ABOVE_0, POSTERIOR_OR_MODEL
 from graphcouple.estimators.preset import DescribesLaw
 from graphcouple.estimators.rows import categories_of
 from graphcouple.estimators.spectral import warn_of_missing
@@ -93,10 +92,9 @@ class CCPCA(DescribesLaw):
     )
     perplexity: float = parameter(
         default=30.0,
-        kind="float",
+        like="perplexity of each point",
         doc="Effective number of neighbours of each point; above 1 and below the number of neighbours. Higher means "
         "fewer components.",
-        checks=[ABOVE_0],
     )
     metric: str = parameter(
         default="euclidean", doc='Distance of the points in the law; not "precomputed", as the means need points.'
@@ -106,7 +104,7 @@ class CCPCA(DescribesLaw):
         kind="GraphModel, GraphMixture or GraphPosterior, optional",
         doc="The law of the input's graph in place of the one that `prior`, `perplexity`, `n_neighbors` and `metric` "
         "describe; or a posterior (those parameters then say how `transform` links new points).",
-        checks=POSTERIOR_OR_MODEL,
+        checks=[None, GraphLaw, RandomGraph],
     )
     n_samples: Any = parameter(default=100)
     tol: float = parameter(default=0.02)

@@ -76,7 +76,6 @@ class DistR(WithTerm):
 
     n_prototypes: int = parameter(
         default=100,
-        kind="int",
         doc="m, the number of places. If there are no more points, each has a place of its own.",
         checks=[AT_LEAST_2],
     )

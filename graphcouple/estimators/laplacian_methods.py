@@ -77,7 +77,6 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
         doc="The law of the input's graph in place of the one that `prior`, `perplexity`, `n_neighbors` and `metric` "
         "describe; a posterior computed beforehand; or your own graph (networkx, igraph, a sparse matrix or a square "
         "array), whose weights in both directions are added.",
-        checks="no_validation",
     )
     n_jobs: int | None = parameter(default=None)
 

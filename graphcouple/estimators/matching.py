@@ -8,7 +8,6 @@ from sklearn.utils._param_validation import StrOptions
 
 from graphcouple.couplings import Coupling, MatchingCoupling, MatchingLoss, ReconstructionCoupling
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.preset import Preset, fuzzy_law, of_points
 from graphcouple.kernels import Exponential, Gaussian, Kernel, Odds, RationalPower, Student
 from graphcouple.laws import Bandwidth, GraphModel, LocalConnectivity, Perplexity
@@ -51,9 +50,8 @@ class PairwiseMatching(Preset):
     init: Any = parameter(default="spectral")
     perplexity: float = parameter(
         default=30.0,
-        kind="float",
+        like="perplexity of each point",
         doc="Effective number of neighbours of each point, unless a bandwidth is given.",
-        checks=[ABOVE_0],
     )
     kernel: Kernel | None = parameter(
         default=None, doc="v, with values up to 1; Gaussian by default.", checks=[Kernel, None]
@@ -172,7 +170,6 @@ class TwoKernelLLE(TwoKernelPCA):
     reg: float = parameter(default=1e-3)
     input_kernel: Kernel | None = parameter(
         default=None,
-        kind="Kernel, optional",
         doc="k_x, in whose space points are reconstructed from their neighbours; None for their own.",
         checks=[Kernel, None],
     )

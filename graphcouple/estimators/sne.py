@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphcouple.couplings import Coupling, CrossEntropyCoupling
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.preset import PerplexityPreset, of_points
 from graphcouple.kernels import Gaussian, Kernel, Student
 from graphcouple.laws import GraphModel, Perplexity, SymmetricEntropic
@@ -130,7 +129,7 @@ class SNEkhorn(PerplexityPreset):
     """
 
     perplexity: float = parameter(
-        default=30.0, kind="float", doc="Perplexity of each row of the input's law.", checks=[ABOVE_0]
+        default=30.0, like="perplexity of each point", doc="Perplexity of each row of the input's law."
     )
     latent_kernel: Kernel | None = parameter(
         default=None,
