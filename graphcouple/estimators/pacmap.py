@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from graphcouple._support.validation import warn
-from graphcouple.couplings import LocallyAdjustedCoupling, PairwiseControlledCoupling
+from graphcouple.couplings import Coupling, LocallyAdjustedCoupling, PairwiseControlledCoupling
 from graphcouple.couplings.pacmap import PHASES
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0, AT_LEAST_1
@@ -26,15 +26,27 @@ from graphcouple.optimize import Adam
 _MORE_NEIGHBORS = 50
 
 
-def near_law(n_near: int, metric: Any, metric_params: dict[str, Any] | None) -> GraphModel:
-    """Return the law whose likeliest edges are the near pairs."""
-    candidates = n_near + _MORE_NEIGHBORS
-    law = {"n_neighbors": candidates, "metric": metric, "metric_params": metric_params}
-    return GraphModel(Gaussian(), UnitOutDegree(), SelfTuning(5, candidates), **law)
+@estimator
+class OfNearPairs(CouplingEstimator):
+    """Base class of methods that sum over fixed near and far pairs, and take steps of Adam."""
+
+    n_components: int = parameter(default=2, kw_only=False)
+    metric: Any = parameter(default="euclidean")
+    metric_params: dict[str, Any] | None = parameter(default=None)
+    learning_rate: Any = parameter(default="auto", doc='Rate of Adam; "auto" is 1.')
+    init: Any = parameter(default="pca")
+
+    def _of_pairs(self, n_near: int, coupling: Coupling) -> Sentence:
+        """Return the sentence of a coupling, with the law whose likeliest edges are the near pairs."""
+        candidates = n_near + _MORE_NEIGHBORS
+        law = {"n_neighbors": candidates, "metric": self.metric, "metric_params": self.metric_params}
+        near = GraphModel(Gaussian(), UnitOutDegree(), SelfTuning(5, candidates), **law)
+        rate = 1.0 if isinstance(self.learning_rate, str) else float(self.learning_rate)
+        return self._stated(near, GraphModel(Student(), FixedEdges()), coupling, Adam(rate))
 
 
 @estimator
-class PaCMAP(CouplingEstimator):
+class PaCMAP(OfNearPairs):
     """PaCMAP: near pairs attract, random pairs repel, and at first, mid-near pairs arrange the whole map.
 
     Each point's near pairs are its most likely edges under a law with self-tuning bandwidths. The embedding has no law:
@@ -57,7 +69,6 @@ class PaCMAP(CouplingEstimator):
     (150, 2)
     """
 
-    n_components: int = parameter(default=2, kw_only=False)
     n_neighbors: Any = parameter(
         default="auto",
         kind='int or "auto"',
@@ -66,12 +77,7 @@ class PaCMAP(CouplingEstimator):
     )
     mid_ratio: float = parameter(default=0.5, doc="Mid-near pairs for each near pair.", checks=[ABOVE_0])
     far_ratio: float = parameter(default=2.0, doc="Further pairs for each near pair.", checks=[ABOVE_0])
-
-    metric: Any = parameter(default="euclidean")
-    metric_params: dict[str, Any] | None = parameter(default=None)
-    learning_rate: Any = parameter(default="auto", doc='Rate of Adam; "auto" is 1.')
     max_iter: Any = parameter(default=450, doc="Number of steps, all of which are taken.")
-    init: Any = parameter(default="pca")
 
     def _coupling(self, near: int, mid: int, far: int) -> PairwiseControlledCoupling:
         return PairwiseControlledCoupling(near, mid, far)
@@ -91,13 +97,7 @@ class PaCMAP(CouplingEstimator):
         """The method as parameters of `GraphCoupling`."""
         near = 10 if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
         mid, far = max(1, round(near * self.mid_ratio)), max(1, round(near * self.far_ratio))
-        rate = 1.0 if isinstance(self.learning_rate, str) else float(self.learning_rate)
-        return self._stated(
-            near_law(near, self.metric, self.metric_params),
-            GraphModel(Student(), FixedEdges()),
-            self._coupling(near, mid, far),
-            Adam(rate),
-        )
+        return self._of_pairs(near, self._coupling(near, mid, far))
 
 
 @estimator

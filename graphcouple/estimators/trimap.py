@@ -10,17 +10,12 @@ from sklearn.utils._param_validation import Interval
 from graphcouple.couplings.triplets import TripletCoupling
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_1
-from graphcouple.estimators.base import CouplingEstimator
-from graphcouple.estimators.pacmap import near_law
+from graphcouple.estimators.pacmap import OfNearPairs
 from graphcouple.estimators.sentence import Sentence
-from graphcouple.kernels import Student
-from graphcouple.laws import GraphModel
-from graphcouple.laws.priors import FixedEdges
-from graphcouple.optimize import Adam
 
 
 @estimator
-class TriMap(CouplingEstimator):
+class TriMap(OfNearPairs):
     """TriMap: of three points, the pair that is nearer in the input should be nearer on the map.
 
     Near points are each point's most likely edges under a law with self-tuning bandwidths; far points are random. The
@@ -44,7 +39,6 @@ class TriMap(CouplingEstimator):
     (150, 2)
     """
 
-    n_components: int = parameter(default=2, kw_only=False)
     n_inliers: int = parameter(default=12, doc="Near points of each point.", checks=[AT_LEAST_1])
     n_outliers: int = parameter(default=4, doc="Far points for each near point.", checks=[AT_LEAST_1])
     n_random: int = parameter(
@@ -55,20 +49,10 @@ class TriMap(CouplingEstimator):
         doc="t of the logarithm of the weights, in [0, 1): the nearer to 1, the smaller are their differences.",
         checks=[Interval(Real, 0, 1, closed="left")],
     )
-
-    metric: Any = parameter(default="euclidean")
-    metric_params: dict[str, Any] | None = parameter(default=None)
-    learning_rate: Any = parameter(default="auto", doc='Rate of Adam; "auto" is 1.')
     max_iter: Any = parameter(default=400, doc="Number of steps, all of which are taken.")
-    init: Any = parameter(default="pca")
 
     @property
     def sentence(self) -> Sentence:
         """The method as parameters of `GraphCoupling`."""
-        rate = 1.0 if isinstance(self.learning_rate, str) else float(self.learning_rate)
-        return self._stated(
-            near_law(self.n_inliers, self.metric, self.metric_params),
-            GraphModel(Student(), FixedEdges()),
-            TripletCoupling(self.n_inliers, self.n_outliers, self.n_random, float(self.weight_temp)),
-            Adam(rate),
-        )
+        coupling = TripletCoupling(self.n_inliers, self.n_outliers, self.n_random, float(self.weight_temp))
+        return self._of_pairs(self.n_inliers, coupling)
