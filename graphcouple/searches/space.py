@@ -165,37 +165,31 @@ def _sampled(base: Any, distributions: Mapping[str, Any], draws: Draws) -> Itera
         if not hasattr(values, "rvs") and (isinstance(values, str) or not isinstance(values, Sequence) or not values):
             raise ValueError(f"space[{name!r}] must be a list of values or a distribution of scipy, got {values!r}.")
 
-    texts = {name: _Texts() for name in distributions}
+    texts: dict[str, dict[Any, str]] = {name: {} for name in distributions}
 
     def draw() -> Candidate:
         drawn = {
             name: draws.number(name, values) if hasattr(values, "rvs") else draws.choose(name, values)
             for name, values in sorted(distributions.items())
         }
-        parts = {name: texts[name].of(value) for name, value in drawn.items()}
+        parts = {name: _text_of(value, texts[name]) for name, value in drawn.items()}
         name = f"{type(base).__name__}({', '.join(f'{key}={value}' for key, value in parts.items())})"
         return Candidate(name, clone(base).set_params(**drawn), parts)
 
     yield from _each_once(draws, draw, lambda method: True)
 
 
-class _Texts:
-    """Short texts of the drawn values of a parameter, one for each value."""
-
-    def __init__(self) -> None:
-        self._of: dict[Any, str] = {}
-
-    def of(self, value: Any) -> str:
-        """Return a text that no other value has."""
-        is_number = isinstance(value, Real) and not isinstance(value, bool)
-        key = float(value) if is_number else fingerprint(value)
-        if key not in self._of:
-            text = f"{value:.4g}" if isinstance(value, float) else _ADDRESS.sub("", str(value))
-            if is_number and text in self._of.values():
-                text = repr(float(value))
-            # Texts leave out parts of long values.
-            self._of[key] = _free(text, self._of.values())
-        return self._of[key]
+def _text_of(value: Any, texts: dict[Any, str]) -> str:
+    """Return a short text that no other value of a parameter has, and add it to the texts of its values."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    key = float(value) if is_number else fingerprint(value)
+    if key not in texts:
+        text = f"{value:.4g}" if isinstance(value, float) else _ADDRESS.sub("", str(value))
+        if is_number and text in texts.values():
+            text = repr(float(value))
+        # Texts leave out parts of long values.
+        texts[key] = _free(text, texts.values())
+    return texts[key]
 
 
 def _each_once(draws: Draws, draw: Callable[[], Candidate], is_feasible: Callable[[Any], bool]) -> Iterator[Candidate]:

@@ -6,7 +6,7 @@ FAULTS = [
     Fault("files: labels of one number merge", "datasets/_files.py", 'if np.unique(numbers).size < np.unique(texts).size or any("_" in str(text) for text in texts):',
           "if False:", "test_tables"),
     Fault("files: cells beyond the header are cut", "datasets/_files.py", "if header and len(second) > len(first):", "if False:", "test_tables"),
-    Fault("search: values that look alike are one", "searches/space.py", "_free(text, self._of.values())", "text", "test_search_draws"),
+    Fault("search: values that look alike are one", "searches/space.py", "_free(text, texts.values())", "text", "test_search_draws"),
     Fault("search: a store of methods that look alike", "searches/runs.py", "isinstance(value, (Number, str)) else fingerprint(value)",
           "isinstance(value, (Number, str)) else repr(value)", "test_search_stores"),
     Fault("search: shared neighbours for every law", "searches/runs.py", "if own is not None and (own.looks_at_all or given is not own):", "if False:", "test_search"),
