@@ -223,20 +223,16 @@ def _draw(draws: Draws) -> Candidate:
         terms=(draws.choose("term", terms)(),) if with_term else (),
         init=draws.choose("start", STARTS.names()),
     )
-    parts = _parts_of(method)
-    return Candidate(_IN_WORDS.format(**parts), method, parts)
-
-
-def _parts_of(method: Any) -> dict[str, str]:
-    return {
+    parts = {
         "input prior": method.input.prior.code,
         "bandwidth": _words(method.input.bandwidth),
         "latent prior": method.latent.prior.code,
         "latent kernel": _words(method.latent.kernel),
-        "coupling": next(name for name in COUPLINGS.names() if COUPLINGS[name] is type(method.coupling)),
+        "coupling": name,
         "term": type(method.terms[0]).__name__ if method.terms else "no term",
         "start": str(method.init),
     }
+    return Candidate(_IN_WORDS.format(**parts), method, parts)
 
 
 def _words(part: Any) -> str:
