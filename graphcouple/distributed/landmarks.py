@@ -229,20 +229,20 @@ def fit_landmarks(
 def sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return n rows, ascending, and their weights, None if all rows are equally important."""
     n_rows = X.shape[0]
-    of_rows, numbers = None, None
+    of_rows, values = None, None
     if is_word("importance", importance, "leverage", "an array or None") and n < n_rows:
         some, _ = sampled(X, min(_TRAINING_ROWS, n_rows), None, seed)
-        of_rows = _leverage_of(dense_rows(X[some].compute()))
+        of_rows, values = _leverage_of(dense_rows(X[some].compute())), X
     elif importance is not None and not isinstance(importance, str):
         import dask.array as da
 
-        numbers = da.asarray(importance)
-        if numbers.shape != (n_rows,):
-            raise ValueError(f"importance must have shape ({n_rows},), one number for each row, got {numbers.shape}.")
-        numbers = numbers.rechunk((X.chunks[0],))
+        values = da.asarray(importance)
+        if values.shape != (n_rows,):
+            raise ValueError(f"importance must have shape ({n_rows},), one number for each row, got {values.shape}.")
+        values = values.rechunk((X.chunks[0],))
     if n >= n_rows:
         return np.arange(n_rows), None
-    smallest = _smallest_keys(X if of_rows is not None else None, numbers, X.chunks[0], of_rows, n + 1, seed)
+    smallest = _smallest_keys(values, X.chunks[0], of_rows, n + 1, seed)
     order = np.argsort(smallest.rows[:n])
     rows = smallest.rows[:n][order]
     if importance is None:
@@ -252,15 +252,15 @@ def sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], N
 
 
 def _smallest_keys(
-    X: Any, numbers: Any, sizes: tuple[int, ...], of_rows: Callable[[Any], NDArray[Any]] | None, n: int, seed: int
+    values: Any, sizes: tuple[int, ...], of_rows: Callable[[Any], NDArray[Any]] | None, n: int, seed: int
 ) -> _Sample:
-    """Return the n smallest keys of all rows."""
+    """Return the n smallest keys of all rows by their importance: `values`, or a function of them; 1 if None."""
     import dask
 
     first, parts = 0, []
     for k, size in enumerate(sizes):
-        values = X.blocks[k] if X is not None else None if numbers is None else numbers.blocks[k]
-        parts.append(dask.delayed(_keys_of)(values, of_rows, first, size, n, seed))
+        block = None if values is None else values.blocks[k]
+        parts.append(dask.delayed(_keys_of)(block, of_rows, first, size, n, seed))
         first += size
     merge = dask.delayed(_merged)
     while len(parts) > 1:
