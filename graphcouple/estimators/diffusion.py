@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -105,7 +105,7 @@ class DiffusionMaps(LawEigenmaps):
     def _reweighed_edges(self, weights: sp.csr_array) -> sp.csr_array:
         return sp.csr_array(weights @ sp.diags_array(self._shares))
 
-    def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> Self:
+    def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> None:
         super()._keep(laplacian, X, dtype)
         labels: IntArray = self.component_labels_
         walk = 1.0 - self._fixed["eigenvalues"]
@@ -119,7 +119,6 @@ class DiffusionMaps(LawEigenmaps):
             )
         origins = self._fixed["origins"][labels]
         self.embedding_ = (origins + powers[labels] * (self.embedding_ - origins)).astype(dtype)
-        return self
 
     def pseudotime(self, root: int, n_eigenvectors: int | None = None) -> FloatArray:
         """Return how far each point is from a root along the data: the distance of walks of all lengths from both.

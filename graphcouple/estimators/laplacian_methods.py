@@ -33,7 +33,7 @@ class LaplacianEstimator(EmbeddingEstimator):
     _remedy: ClassVar[str]
     _remembered: ClassVar[tuple[str, ...]] = ("_fixed",)
 
-    def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> Self:
+    def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> None:
         """Embed the nodes and keep the result."""
         if self.n_components >= laplacian.n_nodes:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {laplacian.n_nodes}.")
@@ -45,7 +45,6 @@ class LaplacianEstimator(EmbeddingEstimator):
         self.eigenvalues_ = of_largest[np.isfinite(of_largest)]
         self.component_labels_: IntArray = placed.parts.labels
         self._fixed: dict[str, Any] = {"eigenvalues": np.nan_to_num(placed.eigenvalues), "origins": placed.origins}
-        return self
 
     def _coordinates(self, part: GraphLaplacian, n_components: int) -> tuple[FloatArray, FloatArray]:
         """Return eigenvalues and coordinates of a connected graph."""

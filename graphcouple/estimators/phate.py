@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -104,14 +104,13 @@ class PHATE(LawEigenmaps):
 
     normalized = True
 
-    def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> Self:
+    def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> None:
         self._rng, self._largest = check_random_state(self.random_state), 0
         # The values if no component has two different points.
         self.t_, self.stress_ = 1, 0.0
         self.entropies_: FloatArray = np.zeros(_MOST_STEPS)
         super()._keep(laplacian, X, dtype)
         del self._rng, self._largest, self.eigenvalues_
-        return self
 
     def _coordinates(self, part: GraphLaplacian, n_components: int) -> tuple[FloatArray, FloatArray]:
         """Return coordinates, with eigenvalues of 0: so a new point lies at the mean of its neighbours."""
