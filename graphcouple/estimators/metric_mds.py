@@ -252,7 +252,7 @@ class MetricMDS(EmbeddingEstimator):
             for i, row in enumerate(wanted, start=part.start):
                 near, weights = np.argsort(row, kind="stable")[:_NEAREST], stress_weights(row, power)
                 ends = [_majorized(row, weights, fixed, start) for start in (fixed[near].mean(axis=0), fixed[near[0]])]
-                Z[i] = min(ends, key=lambda end: float(weights @ np.square(_lengths(end - fixed) - row)))
+                Z[i] = min(ends, key=lambda end: float(weights @ np.square(np.linalg.norm(end - fixed, axis=1) - row)))
         return Z.astype(X.dtype, copy=False)
 
     def _recall(self, remembered: dict[str, Any]) -> None:
@@ -265,10 +265,6 @@ class MetricMDS(EmbeddingEstimator):
         return [("stress", f"{self.stress_:.6g}, normalised {self.normalized_stress_:.4f}")]
 
 
-def _lengths(away: FloatArray) -> FloatArray:
-    return np.sqrt(np.square(away).sum(axis=1))
-
-
 def _majorized(wanted: FloatArray, weights: FloatArray, fixed: FloatArray, z: FloatArray) -> FloatArray:
     """Return a place of least stress against fixed places, by rounds of z ← Σ_j w_j (z_j + δ_j u_j) / Σ_j w_j.
 
@@ -278,7 +274,7 @@ def _majorized(wanted: FloatArray, weights: FloatArray, fixed: FloatArray, z: Fl
     size = float(np.abs(fixed).max()) or 1.0
     for _ in range(_ROUNDS):
         away = z - fixed
-        lengths = _lengths(away)
+        lengths = np.linalg.norm(away, axis=1)
         stretch = np.divide(wanted, lengths, out=np.zeros_like(wanted), where=lengths > 0)
         moved = share @ (fixed + stretch[:, None] * away)
         step, z = float(np.abs(moved - z).max()), moved
