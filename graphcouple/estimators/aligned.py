@@ -246,8 +246,7 @@ def _descend(
         optimizer = optimizer_of(sentence, part.problem)
         if isinstance(optimizer, Descent):
             optimizer = _DescentOfMaps(**vars(optimizer), largest=largest)
-        options = run_options(sentence, show) | {"max_iter": sentence.max_iter, "rescale": True}
-        return solve(objective, start, optimizer, **options)
+        return solve(objective, start, optimizer, rescale=True, **run_options(sentence, show))
 
 
 def _fitted(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:

@@ -126,7 +126,7 @@ def carry_out(
     rows: Rows,
     rng: np.random.RandomState,
     *,
-    watch: Progress | None = None,
+    watch: Progress,
     snapshots: Snapshots | None = None,
     start: FloatArray | None = None,
     held: Any = None,
@@ -137,7 +137,7 @@ def carry_out(
     stay.
     """
     part = prepare(sentence, rows, rng, reorders=start is None)
-    run = run_options(sentence, watch) | {"max_iter": sentence.max_iter, "snapshots": snapshots}
+    run = run_options(sentence, watch) | {"snapshots": snapshots}
     run["callback"] = _of_rows(run.get("callback"), part.order)
     if start is not None:
         return part.result(_continue_run(part.objective, start, held, run))

@@ -153,7 +153,7 @@ def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState, show: Pro
     sizes = np.bincount(plan.labels)
     places: FloatArray = np.column_stack([np.bincount(plan.labels, column) for column in first.T]) / sizes[:, None]
     optimizer, n_iter = optimizer_of(sentence, part.problem), 0
-    run = run_options(sentence, show) | {"max_iter": sentence.max_iter}
+    run = run_options(sentence, show)
     if "callback" in run:
         run["callback"] = lambda i, loss, Z: show(n_iter + i, loss, Z[plan.labels])
     for n_rounds in range(1, _MOST_ROUNDS + 1):

@@ -125,10 +125,10 @@ def optimizer_of(sentence: Sentence, problem: Problem | None = None) -> Optimize
     return wanted.seeded(problem.seed).with_graph(problem.posterior)
 
 
-def run_options(sentence: Sentence, watch: Progress | None = None) -> dict[str, Any]:
+def run_options(sentence: Sentence, watch: Progress) -> dict[str, Any]:
     """Return the options of `solve`, with the progress bar and callback of `watch`."""
-    options = {name: sentence[name] for name in ("n_jobs", "n_starts", "on_interrupt") if name in sentence}
-    return options if watch is None or watch.idle else options | {"callback": watch, "check_every": watch.every}
+    options = {name: sentence[name] for name in ("max_iter", "n_jobs", "n_starts", "on_interrupt") if name in sentence}
+    return options if watch.idle else options | {"callback": watch, "check_every": watch.every}
 
 
 def refuse_parts(method: Any, cannot: str, *own: tuple[Any, str]) -> None:
