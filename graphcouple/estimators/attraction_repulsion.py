@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -21,7 +20,7 @@ from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.gram_methods import ByKernel
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import given_start
-from graphcouple.optimize import ExactSteps
+from graphcouple.optimize import Callback, ExactSteps
 from graphcouple.spectral import GramMatrix, nystroem, pivoted_cholesky
 
 # Up to 5,000 points, the true gradient is computed beside the approximate one to see the angle between them.
@@ -95,7 +94,7 @@ class AttractionRepulsionPCA(ByKernel):
     check_every: int = parameter(default=10, doc="Iterations between entries of the history.", checks=[AT_LEAST_1])
     random_state: Any = parameter(default=None, doc="Seed of the start and of the approximation.")
     verbose: int = parameter(default=0)
-    callback: Callable[[int, float, FloatArray], Any] | None = parameter(
+    callback: Callback | None = parameter(
         default=None,
         doc="Called as ``callback(iteration, loss, Z)`` every `check_every` iterations and at the end; a true return "
         "value stops the run.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
@@ -23,6 +22,7 @@ from graphcouple.laws import GraphLaw
 from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import product_of_rows
+from graphcouple.optimize import Callback
 
 
 @estimator
@@ -116,7 +116,7 @@ class CCPCA(DescribesLaw):
         "embedding does not depend on it.",
     )
     verbose: int = parameter(default=0)
-    callback: Callable[[int, float, FloatArray], Any] | None = parameter(
+    callback: Callback | None = parameter(
         default=None,
         doc='Called after each round of "auto" (once, for a number of graphs) as '
         "``callback(n_drawn, relative_error, Z)``; a true return value stops.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from numbers import Real
 from typing import Any, Self
 
@@ -26,7 +25,7 @@ from graphcouple.graphs import FloatArray
 from graphcouple.initializations import given_start
 from graphcouple.neighbors import distances_of
 from graphcouple.neighbors.by_metric import symmetric_distances
-from graphcouple.optimize import LBFGS, best_scale
+from graphcouple.optimize import LBFGS, Callback, best_scale
 
 # Pairs per point, if pairs are sampled, to fit and then to measure the stress. The third number is how many fitted
 # points new points are compared with. `pairs_per_point` compares 500 with 200; for the others, no comparison is
@@ -133,7 +132,7 @@ class MetricMDS(EmbeddingEstimator):
     random_state: Any = parameter(default=None, doc="Seed of the pairs, the start and the sample for new points.")
     n_jobs: int | None = parameter(default=None)
     verbose: int = parameter(default=0)
-    callback: Callable[[int, float, FloatArray], Any] | None = parameter(default=None)
+    callback: Callback | None = parameter(default=None)
     checkpoint: Any = parameter(default=None)
     on_interrupt: str = parameter(default="raise")
 
