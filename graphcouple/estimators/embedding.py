@@ -238,7 +238,7 @@ class EmbeddingEstimator(ScikitTransformer):
                 where = _first_column(X, names, lambda values: is_bad(values).any())
                 raise ValueError(f"X holds {value}{where}; impute or drop those entries first.") from None
             if "could not convert" in str(error) or "Cannot cast" in str(error):
-                where = _first_column(X, names, _no_number)
+                where = _first_column(X, names)
                 blocks = ", or by codes and metric=gc.Blocks([gc.Block(columns, metric='categorical'), ...])"
                 way = f"by dummy variables{blocks if hasattr(self, 'metric') else ''}"
                 raise ValueError(
@@ -378,7 +378,7 @@ def _held(value: Any) -> Any:
     return value.saved() if isinstance(value, ConditionedLaw) else getattr(value, "remembered", lambda: value)()
 
 
-def _first_column(X: Any, names: list[Any], bad: Callable[[FloatArray], Any]) -> str:
+def _first_column(X: Any, names: list[Any], bad: Callable[[FloatArray], Any] = lambda _: False) -> str:
     """Return words that name the first column of a frame with non-numeric or bad entries; "" if there is none."""
     for name in names:
         try:
@@ -391,10 +391,6 @@ def _first_column(X: Any, names: list[Any], bad: Callable[[FloatArray], Any]) ->
     return ""
 
 
-def _no_number(values: FloatArray) -> bool:
-    return False
-
-
 def _not_numbers(X: Any, names: list[Any]) -> str:
-    where = _first_column(X, names, _no_number)
+    where = _first_column(X, names)
     return f"X has dates, durations or other objects{where}, which are not numbers; encode or drop such columns."
