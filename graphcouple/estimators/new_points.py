@@ -318,7 +318,7 @@ class PlacesNewPoints(HasInverse):
 
     def _of_rows(self, values: FloatArray) -> FloatArray:
         """Return a value for each row of X from values for the fitted points; NaN for rows that were not fitted."""
-        if self._landmarks is not None and len(self._landmarks) < len(self.embedding_):
+        if self._landmarks is not None:
             whole = np.full(len(self.embedding_), np.nan)
             whole[self._landmarks] = values
             return whole

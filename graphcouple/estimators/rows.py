@@ -166,8 +166,6 @@ def warn_if_places_are_shared(X: Any, Z: FloatArray, neighbors: str | None = "th
         return
     _, place, counts = np.unique(np.round(Z / (_ONE_PLACE * size)), axis=0, return_inverse=True, return_counts=True)
     shared = np.flatnonzero(counts[place.ravel()] > 2)
-    if shared.size == 0:
-        return
     equal = EqualRows.of(X[shared])
     rows = shared if equal is None else shared[equal.first]
     places = np.unique(place.ravel()[rows])
