@@ -176,7 +176,7 @@ def test_refusals_and_warnings():
     slope = Quadratic(np.kron([[1.0, -1.0], [-1.0, 1.0]], np.eye(1)), 1)
     with pytest.warns(UserWarning, match="by its slope, it lies .* standard deviations from a minimum"):
         position_uncertainty(slope, np.array([[3.0], [-3.0]]), temperature=2.0)
-    with pytest.raises(ValueError, match="temperature must be a number above 0, or 'auto', got 'x'"):
+    with pytest.raises(ValueError, match="temperature must be 'auto' or a number above 0, got 'x'"):
         gc.TSNE(perplexity=5, random_state=0).fit(X).uncertainty("x")
     with pytest.raises(ValueError, match="its random draws are forgotten"):
         gc.PaCMAP(random_state=np.random.RandomState(0)).fit(np.vstack([X, X + 0.1])).uncertainty()

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._support.html import html_table
+from graphcouple._support.validation import is_word
 from graphcouple.couplings import Coupling, Term
 from graphcouple.couplings.fixed_map import Placing
 from graphcouple.couplings.recipes import as_coupling
@@ -306,8 +307,7 @@ class CouplingEstimator(PlacesNewPoints):
             raise ValueError("the rows beyond n_landmarks were placed and not fitted; fit a sample of them alone.")
         if self._function is not None:
             raise ValueError("uncertainty() does not support maps by `features`; fit without them.")
-        if isinstance(temperature, str) and temperature != "auto":
-            raise ValueError(f"temperature must be a number above 0, or 'auto', got {temperature!r}.")
+        is_word("temperature", temperature, "auto", "a number above 0")
         X = None if self._given is None else self._given.X
         posterior = self.posterior_
         value = 1.0 / effective_graphs(posterior) if isinstance(temperature, str) else temperature
