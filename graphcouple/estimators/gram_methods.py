@@ -122,15 +122,13 @@ class ByKernel(SimilarityEstimator):
         return kernel_values(kernel, params, X, fitted)
 
 
+@estimator
 class GramEstimator(SimilarityEstimator):
     """Base class of methods that decompose a centred matrix of similarities."""
 
-    n_components: int
-    n_landmarks: Any
-    random_state: Any
-
-    _zero_diagonal: ClassVar[bool] = False
-    """Whether the value for a point and itself is 0, as for distances."""
+    n_components: int = parameter(default=2, kw_only=False)
+    n_landmarks: Any = parameter(default="auto", like="landmarks of pairs")
+    random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
 
     def _fit(self, X: Any) -> None:
         n = X.shape[0]
@@ -138,10 +136,6 @@ class GramEstimator(SimilarityEstimator):
             raise ValueError(f"X holds one number for each pair, so it must be square, got shape {X.shape}.")
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
-        if self.takes_distances and self._zero_diagonal and issparse(X):
-            raise ValueError("all distances are needed, and a sparse graph of distances stores some; see Isomap.")
-        if self.takes_distances and self._zero_diagonal:
-            X = symmetric_distances(X)
         if self._linear:
             self.landmarks_ = None
             gram = GramMatrix(X)
@@ -206,13 +200,13 @@ class ClassicalMDS(GramEstimator):
     (3, 2)
     """
 
-    n_components: int = parameter(default=2, kw_only=False)
     metric: Any = parameter(default="euclidean")
     metric_params: dict[str, Any] | None = parameter(default=None)
-    n_landmarks: Any = parameter(default="auto", like="landmarks of pairs")
-    random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
 
-    _zero_diagonal = True
+    def _fit(self, X: Any) -> None:
+        if self.takes_distances and issparse(X):
+            raise ValueError("all distances are needed, and a sparse graph of distances stores some; see Isomap.")
+        super()._fit(symmetric_distances(X) if self.takes_distances else X)
 
     @property
     def _linear(self) -> bool:
@@ -261,6 +255,3 @@ class KernelPCA(ByKernel, GramEstimator):
     >>> gc.KernelPCA(kernel=gc.Student()).fit_transform(X).shape
     (150, 2)
     """
-
-    n_landmarks: Any = parameter(default="auto", like="landmarks of pairs")
-    random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
