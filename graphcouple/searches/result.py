@@ -83,9 +83,8 @@ class SearchResult:
     def _values(self, name: str, fits: list[Fit]) -> tuple[FloatArray, FloatArray]:
         """Return the mean of each objective over fits, and its standard deviation; NaN where it is unknown."""
         columns = [self._values_of(objective, fits) for objective in self.objectives]
-        if "stability" in self.objectives:
-            maps = [self._map(name, fit.seed) for fit in fits]
-            stable = seed_stability(maps) if len(maps) > 1 else np.nan
+        if "stability" in self.objectives and len(fits) > 1:
+            stable = seed_stability([self._map(name, fit.seed) for fit in fits])
             columns[self.objectives.index("stability")] = np.array([stable])
         return np.array([c.mean() for c in columns]), np.array(
             [c.std(ddof=1) if c.size > 1 else np.nan for c in columns]
@@ -102,7 +101,7 @@ class SearchResult:
         """Return a fit's scores, negated where lower is better; None if it failed. Stabilities are 0."""
         if not fit.scores:
             return None
-        values = self._only(fit) * self._signs
+        values = self._values(fit.name, [fit])[0] * self._signs
         return np.where([name in _OF_ALL_ROWS for name in self.objectives], 0.0, values)
 
     def layers(self, fits: Sequence[Fit]) -> list[int]:
@@ -146,13 +145,12 @@ class SearchResult:
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """Return the table as a dict of rows by name; see `table`."""
-        front, whole = self.front, self._complete()
-        rows, unknown = {}, np.full(len(self.objectives), np.nan)
+        front, whole, rows = self.front, self._complete(), {}
         for name in self.methods:
             fits = whole.get(name) or [fit for fit in self.fits if fit.name == name][-1:]
             if not fits:
                 continue
-            means, deviations = self._values(name, fits) if name in whole else (self._only(fits[0]), unknown)
+            means, deviations = self._values(name, fits)
             row: dict[str, Any] = {}
             for objective, mean, deviation in zip(self.objectives, means, deviations, strict=True):
                 row |= {objective: float(mean), f"{objective} ±": float(deviation)}
@@ -168,9 +166,6 @@ class SearchResult:
             }
             rows[name] = row
         return rows
-
-    def _only(self, fit: Fit) -> FloatArray:
-        return np.array([self._values_of(objective, [fit])[0] for objective in self.objectives])
 
     @property
     def table(self) -> Any:
