@@ -83,9 +83,7 @@ def names_of(text: str | None) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in cells if name.strip()))
 
 
-def load_data(
-    data: str, labels: str | None, columns: str | None = None, texts: Sequence[str] = ()
-) -> tuple[str, Any, Any]:
+def load_data(data: str, labels: str | None, columns: str | None, texts: Sequence[str] = ()) -> tuple[str, Any, Any]:
     """Return a short name, the points, and the labels or None.
 
     `columns` names the columns of a table that are points, with commas between them; `texts` names columns of texts.
@@ -141,12 +139,7 @@ def check_target(path: Path, suffixes: tuple[str, ...], option: str) -> None:
 
 
 def targets(
-    default: str,
-    endings: tuple[str, ...],
-    output: Path | None,
-    plot: Path | None,
-    no_plot: bool,
-    inputs: Iterable[Any] = (),
+    default: str, endings: tuple[str, ...], output: Path | None, plot: Path | None, no_plot: bool, inputs: Iterable[Any]
 ) -> tuple[Path, Path | None]:
     """Return the paths of the result and of the picture, checked before any work is done.
 

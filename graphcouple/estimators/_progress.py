@@ -74,7 +74,7 @@ def curve(values: Sequence[float], width: int = 30) -> str:
 
 
 @contextmanager
-def progress_bar(total: int | None, description: str, measure: str = "loss") -> Iterator[Callable[..., None]]:
+def progress_bar(total: int | None, description: str, measure: str) -> Iterator[Callable[..., None]]:
     """Show the progress of a run; yield ``update(iteration, value, note="")``, the value of the `measure`."""
     from rich.console import Console
 

@@ -21,7 +21,7 @@ MOST_PAIRS, LANDMARKS = 5000, 1000
 _ENTRIES = 2**25
 
 
-def choose_landmarks(X: Any, wanted: Any, rng: np.random.RandomState, *, points: bool = True) -> IntArray | None:
+def choose_landmarks(X: Any, wanted: Any, rng: np.random.RandomState, *, points: bool) -> IntArray | None:
     """Return the rows to fit, ascending; None for all. Of points, they are nearest to k-means centres, else random."""
     n = X.shape[0]
     count = (None if n <= MOST_PAIRS else LANDMARKS) if wanted == "auto" else wanted
@@ -45,7 +45,7 @@ def warn_of_missing(n_found: int, wanted: int, what: str) -> None:
         warn(f"{what} only {n_found} of n_components={wanted} directions; the other columns are zero.")
 
 
-def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any = None) -> FloatArray:
+def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any) -> FloatArray:
     """Return the similarities of points by a kernel: of scikit-learn, graphcouple's, a function, or given ones."""
     from sklearn.metrics.pairwise import pairwise_kernels
 
