@@ -257,6 +257,12 @@ def save_picture(path: Path, target: Path, figure: Any) -> None:
         figure.savefig(path, dpi=200, format=target.suffix.lower().removeprefix("."))
 
 
+def method_option(help: str) -> Any:
+    """Return the option that names a method."""
+    names = click.Choice(list(METHODS))
+    return click.option("-m", "--method", type=names, metavar="METHOD", default="tsne", show_default=True, help=help)
+
+
 labels_option = click.option(
     "-l",
     "--labels",

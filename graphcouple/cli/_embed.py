@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from graphcouple.cli._common import (
-    METHODS,
     PATH,
     check_name,
     check_target,
@@ -18,6 +17,7 @@ from graphcouple.cli._common import (
     fit_reporting,
     labels_option,
     load_data,
+    method_option,
     names_of,
     numbers,
     option_of,
@@ -175,15 +175,7 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
         graphcouple embed digits --latent-kernel student:0.5 --large-scale auto""",
 )
 @click.argument("data")
-@click.option(
-    "-m",
-    "--method",
-    type=click.Choice(list(METHODS)),
-    metavar="METHOD",
-    default="tsne",
-    show_default=True,
-    help="One of `graphcouple methods`.",
-)
+@method_option("One of `graphcouple methods`.")
 @click.option(
     "--input-prior",
     metavar="PRIOR",

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import click
 
-from graphcouple.cli._common import METHODS, guard_output, preset
+from graphcouple.cli._common import guard_output, method_option, preset
 
 
 @click.command()
 @click.option("--rows", "n", type=int, required=True, help="Number of rows of the data.")
 @click.option("--columns", "p", type=int, required=True, help="Number of columns of the data.")
-@click.option(
-    "-m",
-    "--method",
-    type=click.Choice(list(METHODS)),
-    metavar="METHOD",
-    default="tsne",
-    show_default=True,
-    help="One of `graphcouple methods` that couples two laws.",
-)
+@method_option("One of `graphcouple methods` that couples two laws.")
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.")
 @click.option("--perplexity", type=float, help="Effective number of neighbors.")
 @click.option("-j", "--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
