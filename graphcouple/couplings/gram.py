@@ -14,17 +14,27 @@ theorem 1 and corollary 1, without C.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 
 from graphcouple._support.validation import check_embedding
+from graphcouple.couplings.base import Objective
 from graphcouple.couplings.kinds import InParts
 from graphcouple.graphs import FloatArray
 from graphcouple.spectral import GramMatrix
 
 
-class GramMatching(InParts):
+class Polynomial(Objective):
+    """An objective that is a polynomial along every line, with an exact minimum there; see `ExactSteps`."""
+
+    @abstractmethod
+    def along(self, Z: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the coefficients of the objective at Z + t·direction in t, the constant first."""
+
+
+class GramMatching(InParts, Polynomial):
     """‖C (S − Y Yᵀ) C‖²_F, as a function of the embedding Y.
 
     Parameters

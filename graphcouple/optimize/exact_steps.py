@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcouple.couplings import Objective
+from graphcouple.couplings.gram import Polynomial
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
 
@@ -24,8 +25,7 @@ class _Line(NamedTuple):
 class ExactSteps(Optimizer):
     """Gradient descent, or conjugate gradients, with each step to the minimum along its line: the loss never rises.
 
-    The objective must have a method ``along(Z, direction)`` that returns the coefficients of its polynomial in t at
-    Z + t·direction, the constant first.
+    The objective must have a method ``along(Z, direction)`` that returns the coefficients of a polynomial.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ class ExactSteps(Optimizer):
 
     def check(self, objective: Objective) -> None:
         """Raise unless the objective is a polynomial along lines."""
-        if not hasattr(objective, "along"):
+        if not isinstance(objective, Polynomial):
             raise TypeError(
-                f"ExactSteps needs an objective that is a polynomial along lines (a method `along`), got "
+                f"ExactSteps needs an objective that is a polynomial along lines (a Polynomial), got "
                 f"{type(objective).__name__}; use LBFGS()."
             )
 
@@ -63,7 +63,7 @@ class ExactSteps(Optimizer):
 
     def step(self, objective: Objective, state: Any, iteration: int, run: Run) -> _Line:
         """Return the state at the minimum along the next direction."""
-        assert hasattr(objective, "along")
+        assert isinstance(objective, Polynomial)
         gradient = objective.gradient(state.Z).astype(np.float64)
         norm = float(np.linalg.norm(gradient)) / objective.n_points
         direction = -gradient
