@@ -9,6 +9,7 @@ import sklearn.manifold
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE as ScikitTSNE
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -86,10 +87,13 @@ def test_a_map_in_one_place_has_no_scores_and_costs_the_others_none(rng):
 
 def test_a_method_that_fails_costs_the_others_none(rng):
     X = rng.normal(size=(30, 3))
-    bad = {"wide": PCA(9), "lost": make_pipeline(PCA(2), FunctionTransformer(np.log))}
+    bad = {"wide": PCA(9), "lost": FunctionTransformer(np.log), "short": FunctionTransformer(lambda X: X[:9])}
+    bad |= {"line": FunctionTransformer(lambda X: X[:, 0]), "density": KernelDensity()}
     with np.errstate(all="ignore"), pytest.warns(UserWarning, match="failed, and is left out") as told:
         compared = gc.compare({**bad, "PCA": PCA(2)}, X)
-    assert [str(warning.message).partition(" ")[0] for warning in told] == ["wide", "lost"]
+    assert [str(warning.message).partition(" ")[0] for warning in told] == list(bad)
+    assert "its map has 9 rows, but X has 30" in str(told[2].message)
+    assert "KernelDensity has neither embedding_" in str(told[4].message)
     assert list(compared.embeddings) == [("PCA", 0)]
     with pytest.raises(ValueError, match="n_components=9"):
         gc.compare({"wide": PCA(9)}, X)

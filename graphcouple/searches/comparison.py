@@ -15,6 +15,7 @@ from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics import seed_stability
 from graphcouple.metrics._evaluate import as_table, check_scoring, score_each
+from graphcouple.metrics._relations import as_map
 from graphcouple.neighbors import as_points, is_precomputed
 
 # What a summary shows, in hundredths.
@@ -174,8 +175,7 @@ def compare(
                 else:
                     fit(name, seed, estimator, own)
                     Z = np.asarray(estimator.embedding_)
-                if not np.isfinite(Z).all():
-                    raise FloatingPointError("its map is not finite")
+                Z = as_map(Z, "its map", n)
             except Exception as error:
                 # A failed method loses its row, with the maps of its earlier seeds; the other rows stay.
                 failures[name] = error
@@ -207,8 +207,10 @@ def with_seed(method: Any, seed: int) -> Any:
 def fitted_map(method: Any, X: Any, **arguments: Any) -> FloatArray:
     """Fit a method, and return its map: `embedding_`, or the places that `fit_transform` returns."""
     fit = method.fit_transform if hasattr(method, "fit_transform") else method.fit
-    places = fit(X, **arguments)
-    return np.asarray(getattr(method, "embedding_", places))
+    places = getattr(method, "embedding_", fit(X, **arguments))
+    if places is method:
+        raise TypeError(f"{type(method).__name__} has neither embedding_ after its fit nor fit_transform.")
+    return np.asarray(places)
 
 
 def _random_names(method: Any) -> list[str]:
