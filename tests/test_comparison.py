@@ -47,6 +47,10 @@ def test_pipelines_and_methods_of_other_libraries_are_compared(rng):
     compared = gc.compare(methods, X, seeds=2)
     np.testing.assert_array_equal(compared.embeddings["PCA", 0], PCA(2, random_state=0).fit_transform(X))
     assert not np.array_equal(compared.embeddings["ours", 0], compared.embeddings["ours", 1])
+    told = gc.compare({"PCA": PCA(2)}, X, fit=lambda name, seed, method, X: method.fit_transform(X))
+    told = told.embeddings | gc.compare({"ours": methods["ours"]}, X, fit=lambda *run: run[2].fit(run[3])).embeddings
+    for run, Z in told.items():
+        np.testing.assert_array_equal(Z, compared.embeddings[run])
 
 
 def test_a_method_that_writes_to_its_input_changes_neither_the_data_nor_the_other_methods(rng):
@@ -93,7 +97,7 @@ def test_a_method_that_fails_costs_the_others_none(rng):
         compared = gc.compare({**bad, "PCA": PCA(2)}, X)
     assert [str(warning.message).partition(" ")[0] for warning in told] == list(bad)
     assert "its map has 9 rows, but X has 30" in str(told[2].message)
-    assert "KernelDensity has neither embedding_" in str(told[4].message)
+    assert "KernelDensity has no embedding_" in str(told[4].message)
     assert list(compared.embeddings) == [("PCA", 0)]
     with pytest.raises(ValueError, match="n_components=9"):
         gc.compare({"wide": PCA(9)}, X)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from graphcouple._support.validation import are_measured, check_integer, check_labels, own_copy, warn
 from graphcouple.estimators.embedding import EmbeddingEstimator
@@ -95,7 +96,7 @@ def compare(
     metric: str = "euclidean",
     n_rows: int | str | None = "auto",
     n_jobs: int | None = None,
-    fit: Callable[[Any, int, Any, Any], None] | None = None,
+    fit: Callable[[Any, int, Any, Any], Any] | None = None,
 ) -> Comparison:
     """Embed the same data with several methods, and score the maps.
 
@@ -114,7 +115,8 @@ def compare(
     metric, n_rows, n_jobs
         For the scores; see `graphcouple.metrics.evaluate`. The methods have their own.
     fit : callable, optional
-        Called as ``fit(name, seed, estimator, X)`` in place of ``estimator.fit(X)``, to report progress.
+        Called as ``fit(name, seed, estimator, X)`` in place of ``estimator.fit(X)``, to report progress. The map is
+        `embedding_`, of the last step of a pipeline, or what `fit` returns.
 
     Returns
     -------
@@ -170,11 +172,7 @@ def compare(
             own = own_copy(X)
             start = time.perf_counter()
             try:
-                if fit is None:
-                    Z = fitted_map(estimator, own)
-                else:
-                    fit(name, seed, estimator, own)
-                    Z = np.asarray(estimator.embedding_)
+                Z = fitted_map(estimator, own) if fit is None else _map_of(estimator, fit(name, seed, estimator, own))
                 Z = as_map(Z, "its map", n)
             except Exception as error:
                 # A failed method loses its row, with the maps of its earlier seeds; the other rows stay.
@@ -207,10 +205,19 @@ def with_seed(method: Any, seed: int) -> Any:
 def fitted_map(method: Any, X: Any, **arguments: Any) -> FloatArray:
     """Fit a method, and return its map: `embedding_`, or the places that `fit_transform` returns."""
     fit = method.fit_transform if hasattr(method, "fit_transform") else method.fit
-    places = getattr(method, "embedding_", fit(X, **arguments))
-    if places is method:
-        raise TypeError(f"{type(method).__name__} has neither embedding_ after its fit nor fit_transform.")
+    return _map_of(method, fit(X, **arguments))
+
+
+def _map_of(method: Any, returned: Any) -> FloatArray:
+    """Return the map of a fitted method, given what its fit returned."""
+    places = getattr(_last_step(method), "embedding_", returned)
+    if places is method or places is None:
+        raise TypeError(f"{type(method).__name__} has no embedding_ after its fit, which returns no map either.")
     return np.asarray(places)
+
+
+def _last_step(method: Any) -> Any:
+    return method[-1] if isinstance(method, Pipeline) else method
 
 
 def _random_names(method: Any) -> list[str]:
