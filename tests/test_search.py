@@ -265,10 +265,11 @@ def test_one_bad_method_does_not_end_the_search():
             raise RuntimeError("out of order")
 
     space = [Raises(), PCA(2), gc.TSNE(perplexity=[5, 9], max_iter=5), gc.UMAP(unique=True, max_iter=5)]
-    rows = short(space=space, n_seeds=1).rows()
+    rows = short([*space, gc.COSNE(max_iter=5)], "5 trials", n_seeds=1).rows()
     failed = [name for name, row in rows.items() if "failed" in row["warnings"]]
     assert failed == ["Raises()"]
     assert "out of order" in rows["Raises()"]["warnings"]
+    assert "map is curved, and these scores read" in rows["COSNE(max_iter=5)"]["warnings"]
     assert rows["PCA(n_components=2)"]["R(10)"] == pytest.approx(rows["PCA"]["R(10)"])
 
 

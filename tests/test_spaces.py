@@ -259,6 +259,11 @@ def test_what_needs_flat_maps_says_so(tmp_path):
         for each in (objective, objective + 0.1 * Held(objective, np.zeros(30, dtype=bool)), 1.0 * term):
             with pytest.raises(ValueError, match=f"positions in {space} have no such law here; fit a flat map"):
                 position_uncertainty(each, cosne.embedding_)
+    with pytest.warns(
+        UserWarning, match=r"COSNE's map is curved, .* are laws.Hyperbolic\(radius=1.0\).between"
+    ) as told:
+        gc.compare([gc.COSNE(perplexity=5, max_iter=2)], X, seeds=2)
+    assert sum("is curved" in str(each.message) for each in told) == 1
     disc = cosne.disc_
     np.testing.assert_array_equal(cosne.set_params(radius=5.0).disc_, disc)
     with pytest.raises(ValueError, match="COSNE has no law that places new points"):

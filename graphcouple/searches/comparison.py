@@ -131,7 +131,8 @@ def compare(
     Warns
     -----
     UserWarning
-        When all points of a map are in one place, and when a method failed; the first error is raised if all failed.
+        When a map is curved or all its points are in one place, and when a method failed; the first error is raised if
+        all failed.
 
     Examples
     --------
@@ -182,6 +183,8 @@ def compare(
                     del maps[name, earlier], seconds[name, earlier]
                 break
             maps[name, seed], seconds[name, seed] = Z, time.perf_counter() - start
+            if seed == 0:
+                warn_if_curved(estimator)
             # Memory need not hold two copies.
             del estimator, own
     if failures and not maps:
@@ -214,6 +217,17 @@ def _map_of(method: Any, returned: Any) -> FloatArray:
     if places is method or places is None:
         raise TypeError(f"{type(method).__name__} has no embedding_ after its fit, which returns no map either.")
     return np.asarray(places)
+
+
+def warn_if_curved(method: Any) -> None:
+    """Warn if the map of a fitted method lies in a curved space, whose distances scores do not know."""
+    fitted = _last_step(method)
+    space = getattr(getattr(fitted, "estimator_", fitted), "_space", None)
+    if space is not None:
+        warn(
+            f"{type(fitted).__name__}'s map is curved, and these scores read its coordinates as flat; its own "
+            f"distances are laws.{space!r}.between(embedding_)."
+        )
 
 
 def _last_step(method: Any) -> Any:

@@ -22,7 +22,7 @@ from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphModel
 from graphcouple.metrics import evaluate, seed_stability
 from graphcouple.neighbors import is_precomputed, nearest_neighbors
-from graphcouple.searches.comparison import fitted_map, with_seed
+from graphcouple.searches.comparison import fitted_map, warn_if_curved, with_seed
 from graphcouple.searches.space import Candidate
 
 # Number of neighbours that laws share; a law that needs more searches by itself.
@@ -154,6 +154,7 @@ class Runner:
                 seconds = time.perf_counter() - start
                 if late.stopped:
                     raise ValueError(f"stopped, since it takes more than {self.patience:.0f} s")
+                warn_if_curved(method)
                 # The method may have written to its rows, which are a copy.
                 scores = self._scores(method, Z, self.X[rows], y, seed)
                 if n_points == self.X.shape[0]:
