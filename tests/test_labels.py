@@ -127,7 +127,7 @@ def test_impossible_weights_are_refused():
 
 
 def test_two_classes_one_of_which_is_minus_one():
-    for kind in (int, float, object):
+    for kind in (int, float, object, "U2", "S2"):
         with pytest.warns(UserWarning, match="y holds one class and -1, which stands for unknown"):
             target_codes(np.array([-1, 1, 1], dtype=kind), 3)
     target_codes(np.array([None, 1, 1]), 3)
@@ -159,7 +159,7 @@ def test_unknown_classes_among_names_are_unknown_and_masked_ones_are_refused():
     names = np.array(list("abc") * 10, dtype=object)
     names[::5] = np.nan
     means = law.posterior(points, y=names).edge_means
-    for unknown in (np.nan, -1, None):
+    for unknown in (np.nan, -1, None, "-1", " -1"):
         listed = [unknown if name != name else name for name in names]
         np.testing.assert_array_equal(law.posterior(points, y=listed).edge_means, means)
     twice = np.repeat(points, 2, axis=0)

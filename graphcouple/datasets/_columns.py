@@ -76,8 +76,8 @@ def check_labels(path: Path, labels: Sequence[str]) -> None:
     missing = next((row for row, label in enumerate(labels) if label.strip().lower() in _MISSING_LABELS), None)
     if missing is not None:
         raise ValueError(
-            f"{path.name} has no label in row {missing} (counted from 0) but {labels[missing]!r}; drop that row, or "
-            "name the class."
+            f"{path.name} has no label in row {missing} (counted from 0) but {labels[missing]!r}; drop that row, name "
+            "its class, or write -1 for a class that is not known."
         )
     longest = max(map(len, labels), default=0)
     if longest > LONGEST_LABEL:

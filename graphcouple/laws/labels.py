@@ -52,14 +52,14 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
         raise TypeError("y must hold classes or real numbers, got complex numbers.")
     # Nanoseconds, and with them dates that are missing, would be integers.
     values = (labels.astype("datetime64[us]") if labels.dtype.kind == "M" else labels).astype(object)
-    unknown = np.array([_is_missing(value) or value == UNLABELLED for value in values], dtype=bool)
+    unknown = np.array([_is_missing(value) or _is_marked(value) for value in values], dtype=bool)
     codes = np.full(n_points, UNLABELLED)
     try:
         codes[~unknown] = np.unique(labels[~unknown], return_inverse=True)[1]
     except TypeError:
         raise TypeError("y mixes classes that cannot be compared, such as words and numbers; use one kind.") from None
     n_classes = int(codes.max(initial=-1)) + 1
-    if n_classes == 1 and any(not _is_missing(value) and value == UNLABELLED for value in values):
+    if n_classes == 1 and not all(map(_is_missing, values[unknown])):
         warn("y holds one class and -1, which stands for unknown. If -1 is a class, number the classes from 0.")
     are_dates = all(isinstance(value, date) for value in values[~unknown])
     if (labels.dtype.kind in "iuf" or are_dates) and n_classes > max(_MANY_CLASSES, np.sum(~unknown) / _FEW_MEMBERS):
@@ -104,6 +104,11 @@ def label_array(y: Any) -> NDArray[Any]:
 def _is_missing(value: Any) -> bool:
     # NaN is the one float that differs from itself; pandas' NA cannot be compared.
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _is_marked(value: Any) -> bool:
+    """Return whether a label marks an unknown class; in tables of names, -1 is text."""
+    return bool(value == UNLABELLED) or (isinstance(value, (str, bytes)) and value.strip() in ("-1", b"-1"))
 
 
 def log_factor(support: Support, codes: IntArray | FloatArray, weight: float) -> FloatArray:

@@ -33,7 +33,7 @@ def check_classes(y: Any, n: int) -> NDArray[np.int64]:
     names, classes = np.unique(labels, return_inverse=True)
     if names.size < 2:
         raise ValueError(f"y holds a single class, {names.tolist()[0]!r}; scores of classes need two or more.")
-    if names[0] == UNLABELLED and names.size > 2:
+    if names[0] in (UNLABELLED, str(UNLABELLED)) and names.size > 2:
         warn(
             f"y is -1 for {int((classes == 0).sum())} points, which are scored as one class; in `fit`, -1 stands for "
             "an unknown class. Leave those points out if their class is not known."
