@@ -1,5 +1,7 @@
 """Classes in the law: a factor of the edge prior, with points whose class is not known."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,7 +84,9 @@ def test_classes_are_words_numbers_or_unknown():
     words = np.array(["a", "b", None, "a", float("nan")], dtype=object)
     assert target_codes(words, 5).tolist() == [0, 1, -1, 0, -1]
     assert target_codes([3.0, 7.0, np.nan, -1.0, 3.0], 5).tolist() == [0, 1, -1, -1, 0]
+    assert target_codes([Decimal(7), Decimal("0.5")], 2).tolist() == [0.75, 0.25]
     assert target_codes(np.array([[True], [False]]), 2).tolist() == [1, 0]
+    assert target_codes(np.array([0, "NaT", -1], "timedelta64[ns]"), 3).tolist() == [1, -1, 0]
     assert target_codes([-1, 0.5, None], 3)[:2].tolist() == [0.25, 0.75]
     assert target_codes(np.array(["0.5", None], dtype=object), 2).tolist() == [0, -1]
     for bad, message in [
@@ -185,10 +189,22 @@ def test_many_whole_numbers_are_classes_with_a_warning():
     assert codes.dtype.kind == "i"
     target_codes(np.repeat(np.arange(40), 5), 200)
     days = np.datetime64("2020-01-01", "ns") + np.arange(40) * np.timedelta64(1, "D")
-    for dates in (days, pd.Series(days), days.astype("datetime64[D]").tolist(), pd.Series(days).dt.tz_localize("UTC")):
-        with pytest.warns(UserWarning, match="40 different dates, which are taken as classes") as told:
-            assert target_codes(dates, 40).tolist() == list(range(40))
-    remedy = str(told[0].message).partition("add a fraction: ")[2].removesuffix(".").replace("; ", "; numbers = ")
+    spans, pandas_days, count = days - days[0], pd.Series(days), np.arange(40).astype(object)
+    kinds = {
+        "durations": (spans, pd.Series(spans), spans.astype("timedelta64[D]").tolist()),
+        "values": (pandas_days.dt.to_period("D"),),
+        "whole numbers": (count, [Decimal(number) for number in count]),
+        "dates": (days, pandas_days, days.astype("datetime64[D]").tolist(), pandas_days.dt.tz_localize("UTC")),
+    }
+    remedies = {}
+    for kind, each in kinds.items():
+        for values in each:
+            with pytest.warns(UserWarning, match=f"40 different {kind}, which are taken as classes") as told:
+                assert target_codes(values, 40).tolist() == list(range(40))
+        remedies[kind] = str(told[0].message).partition("add a fraction: ")[2].removesuffix(".")
+    for values in kinds["durations"]:
+        np.testing.assert_array_equal(eval(remedies["durations"], {"y": values, "np": np}), np.arange(40) + 0.5)
+    remedy = remedies["dates"].replace("; ", "; numbers = ")
     zoned, some = pd.Series(days).dt.tz_localize("UTC"), days.astype("datetime64[D]")[1:]
     for dates in (days, zoned, [None, *some.tolist()], np.r_[np.datetime64("NaT"), some]):
         names = {"y": dates, "np": np}

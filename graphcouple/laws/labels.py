@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -20,8 +21,15 @@ _UNKNOWN = 0.2
 # The mean of (r_i − r_j)² over all pairs of ranks in [0, 1] is ⅙, so a pair counts on average as two different classes.
 _RANKS = 6.0
 
-# Days since the first date, of a list or array in any unit, in which some may be missing.
-_DAYS = "t = np.asarray(y, 'datetime64[us]'); (t - np.nanmin(t)) / np.timedelta64(1, 'D')"
+# Kinds of classes and the numbers that they may stand for; dates and durations may have any unit, and some may be
+# missing.
+_NUMBERS: tuple[tuple[Any, str, str], ...] = (
+    ((str, bytes), "names", ""),
+    ((Real, Decimal), "whole numbers", "y"),
+    (date, "dates", "t = np.asarray(y, 'datetime64[us]'); (t - np.nanmin(t)) / np.timedelta64(1, 'D')"),
+    (timedelta, "durations", "np.asarray(y, 'timedelta64[us]') / np.timedelta64(1, 'D')"),
+    (object, "values", "numbers in place of y"),
+)
 
 # Up to this many different whole numbers, or numbers with at least this many points each, are surely classes.
 _MANY_CLASSES, _FEW_MEMBERS = 30, 5
@@ -50,8 +58,8 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
         return ranks
     if labels.dtype.kind == "c":
         raise TypeError("y must hold classes or real numbers, got complex numbers.")
-    # Nanoseconds, and with them dates that are missing, would be integers.
-    values = (labels.astype("datetime64[us]") if labels.dtype.kind == "M" else labels).astype(object)
+    # Nanoseconds, and with them dates and durations that are missing, would be integers.
+    values = (labels.astype(f"{labels.dtype.kind}8[us]") if labels.dtype.kind in "mM" else labels).astype(object)
     unknown = np.array([_is_missing(value) or _is_marked(value) for value in values], dtype=bool)
     codes = np.full(n_points, UNLABELLED)
     try:
@@ -61,9 +69,9 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
     n_classes = int(codes.max(initial=-1)) + 1
     if n_classes == 1 and not all(map(_is_missing, values[unknown])):
         warn("y holds one class and -1, which stands for unknown. If -1 is a class, number the classes from 0.")
-    are_dates = all(isinstance(value, date) for value in values[~unknown])
-    if (labels.dtype.kind in "iuf" or are_dates) and n_classes > max(_MANY_CLASSES, np.sum(~unknown) / _FEW_MEMBERS):
-        kind, shown = ("dates", _DAYS) if are_dates else ("whole numbers", "y")
+    known = values[~unknown]
+    kind, shown = next(words for kinds, *words in _NUMBERS if all(isinstance(value, kinds) for value in known))
+    if shown and n_classes > max(_MANY_CLASSES, known.size / _FEW_MEMBERS):
         warn(
             f"y holds {n_classes} different {kind}, which are taken as classes; to take them as numbers, add a "
             f"fraction: {shown} + 0.5."
@@ -76,7 +84,7 @@ def _continuous(labels: NDArray[Any]) -> FloatArray | None:
     if labels.dtype.kind not in "fO":
         return None
     values = [np.nan if _is_missing(value) else value for value in labels.tolist()]
-    if not all(isinstance(value, Real) for value in values):
+    if not all(isinstance(value, (Real, Decimal)) for value in values):
         return None
     numbers = np.array(values, dtype=np.float64)
     if np.isinf(numbers).any():
@@ -89,9 +97,9 @@ def and_unknown(codes: IntArray | FloatArray | None, n_more: int = 0) -> NDArray
     if codes is None:
         return None
     more = np.concatenate([codes, np.full(n_more, UNLABELLED)])
-    # As objects, codes of classes are not taken for whole numbers of the user's own.
     unknown: Any = np.nan if codes.dtype.kind == "f" else None
-    return np.where(more == UNLABELLED, unknown, more)
+    # As text, codes of classes are not taken for whole numbers of the user's own.
+    return np.where(more == UNLABELLED, unknown, more if codes.dtype.kind == "f" else more.astype(str))
 
 
 def label_array(y: Any) -> NDArray[Any]:
