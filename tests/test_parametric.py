@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import Nystroem
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
 
 import graphcouple as gc
 from graphcouple.couplings import FeatureBasis, OfFeatures
@@ -89,7 +90,11 @@ def test_what_no_function_can_do_says_so():
     by_distance = gc.ParametricCoupling(gc.TSNE(metric="precomputed", **options))
     batches = gc.GraphCoupling(**gc.TSNE(**options).sentence.replace(optimizer=gc.MiniBatches(batch_size=30)))
     level = gc.ParametricCoupling(gc.TSNE(**options), features=PolynomialFeatures(0))
+    log = gc.ParametricCoupling(gc.TSNE(**options), features=FunctionTransformer(np.log))
+    fitted, zero = clone(log).fit(np.abs(X)), np.abs(X) * (np.arange(60) != 7)[:, None]
     for call, match in [
+        (lambda: log.fit(zero), "hold NaN or infinity in row 7"),
+        (lambda: fitted.transform(zero[5:]), "features=FunctionTransformer.* hold NaN or infinity in row 2"),
         (lambda: linear.update(X), "a function of its points, which update would not keep"),
         (linear.uncertainty, "does not support maps by `features`"),
         (lambda: linear.transform(X, return_loss=True), "only places by the law have a loss"),
@@ -98,7 +103,7 @@ def test_what_no_function_can_do_says_so():
         (lambda: level.fit(X), "features of all rows are"),
         (lambda: gc.ParametricCoupling(features="quadratic").fit(X), "'features' parameter"),
     ]:
-        with pytest.raises(ValueError, match=match):
+        with pytest.raises(ValueError, match=match), np.errstate(divide="ignore"):
             call()
     with pytest.warns(UserWarning, match="59 independent features of 60 points do not constrain the map"):
         gc.ParametricCoupling(gc.TSNE(**options), features=PolynomialFeatures(6)).fit(X)

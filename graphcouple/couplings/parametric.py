@@ -90,7 +90,7 @@ class FeatureBasis:
         Raises
         ------
         ValueError
-            When no feature varies, or dense features would not fit in memory.
+            When no feature varies, one is not finite, or dense features would not fit in memory.
 
         Warns
         -----
@@ -134,7 +134,14 @@ def features_of(X: Any, features: Any) -> FloatArray:
                 f"features of shape {values.shape} are too many to be dense; reduce them first, by TruncatedSVD."
             )
         values = values.toarray()
-    return np.asarray(values, dtype=np.float64)
+    phi = np.asarray(values, dtype=np.float64)
+    finite = np.isfinite(phi).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            f"features={features!r} hold NaN or infinity in row {int(np.argmin(finite))} (counted from 0); choose "
+            "features that are finite for every row, or leave that row out."
+        )
+    return phi
 
 
 class OfFeatures(Through):
