@@ -99,8 +99,9 @@ def register(name: str, *, needs_points: bool = False) -> Callable[[Initializer]
     (150, 2)
     >>> gc.initializations.STARTS.remove("circle")
     """
+    remember = STARTS.register(name)
     (_NEED_POINTS.add if needs_points else _NEED_POINTS.discard)(name)
-    return STARTS.register(name)
+    return remember
 
 
 register("ccpca", needs_points=True)(ccpca)

@@ -135,6 +135,12 @@ def test_the_command_knows_late_names(run, tmp_path):
     assert "has not settled" in err
 
 
+@pytest.mark.parametrize("kind", ["coupling", "kernel", "score", "start", "summation"])
+def test_a_decorator_needs_a_name(kind):
+    with pytest.raises(TypeError, match=r"the name of a .* got <class .*Laplace'>; write @register\(\"a name\"\)"):
+        getattr(gc.extend, f"register_{kind}")(Laplace)
+
+
 def strangers(text):
     """Return the names of the package in a source text that are not public."""
     known = {("graphcouple", "gc"), ("graphcouple.extend", None)}

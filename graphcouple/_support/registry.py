@@ -30,9 +30,15 @@ class Registry(Generic[T]):
 
     def add(self, name: str, thing: T) -> None:
         """Register an object under a name."""
-        if not isinstance(name, str) or not name:
-            raise TypeError(f"the name of a {self.parameter} must be a string of at least one letter, got {name!r}.")
+        self._check(name)
         self._entries[name] = thing
+
+    def _check(self, name: Any) -> None:
+        if not isinstance(name, str) or not name:
+            remedy = '; write @register("a name")' if callable(name) else ""
+            raise TypeError(
+                f"the name of a {self.parameter} must be a string of at least one letter, got {name!r}{remedy}."
+            )
 
     def remove(self, name: str) -> None:
         """Remove a name."""
@@ -40,6 +46,8 @@ class Registry(Generic[T]):
 
     def register(self, name: str) -> Callable[[T], T]:
         """Return a decorator that registers an object under a name."""
+        # A decorator without its name is called with the object, and what it returns takes the object's place.
+        self._check(name)
 
         def remember(thing: T) -> T:
             self.add(name, thing)
