@@ -141,6 +141,13 @@ def test_a_decorator_needs_a_name(kind):
         getattr(gc.extend, f"register_{kind}")(Laplace)
 
 
+def test_a_prior_without_a_code_of_its_own_replaces_no_other():
+    for prior in (type("Heir", (gc.UnitOutDegree,), {}), Laplace, "D"):
+        with pytest.raises(TypeError, match="must be a subclass of GraphPrior with a `code` of its own, got"):
+            gc.extend.register_prior(prior)
+    assert type(gc.GraphModel("gaussian", "D").prior) is gc.UnitOutDegree
+
+
 def strangers(text):
     """Return the names of the package in a source text that are not public."""
     known = {("graphcouple", "gc"), ("graphcouple.extend", None)}

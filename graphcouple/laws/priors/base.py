@@ -350,6 +350,11 @@ PRIORS: Registry[type[GraphPrior]] = Registry("prior", "a graph prior")
 def register(prior: type[GraphPrior]) -> type[GraphPrior]:
     """Register a prior under its `code`, which then names it everywhere; decorates a class.
 
+    Raises
+    ------
+    TypeError
+        When it is no subclass of `GraphPrior`, or has no `code` of its own.
+
     Examples
     --------
     >>> from dataclasses import dataclass
@@ -361,6 +366,9 @@ def register(prior: type[GraphPrior]) -> type[GraphPrior]:
     >>> type(gc.GraphModel("gaussian", "one out").prior).__name__
     'OneOut'
     """
+    # An inherited code is the name of another prior, which it would replace.
+    if not (isinstance(prior, type) and issubclass(prior, GraphPrior) and "code" in vars(prior)):
+        raise TypeError(f"a registered prior must be a subclass of GraphPrior with a `code` of its own, got {prior!r}.")
     PRIORS.add(prior.code, prior)
     return prior
 
