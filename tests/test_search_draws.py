@@ -119,6 +119,8 @@ def test_distributions_and_nested_parameters():
     assert min(dofs) >= 0.5
     assert base.latent.kernel.dof == 1.0
     assert len(list(candidates({"perplexity": [5, 10], "init": ["pca"]}, Draws(np.random.RandomState(0)), X))) == 2
+    for space in ({"n_starts": [1, 2]}, (gc.DensMAP(gc.UMAP()), {"estimator__n_starts": [1, 2]})):
+        assert len(list(candidates(space, Draws(np.random.RandomState(0)), X))) == 2
 
 
 def _parts_of(space, name):

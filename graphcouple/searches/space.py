@@ -160,7 +160,9 @@ def _sampled(base: Any, distributions: Mapping[str, Any], draws: Draws) -> Itera
     """Yield copies of an estimator with drawn parameters, each once."""
     known = base.get_params()
     for name, values in distributions.items():
-        if name not in known:
+        owner, _, option = name.rpartition("__")
+        # get_params has the groups of options, and set_params takes each option too.
+        if name not in known and option not in getattr(known.get(owner) if owner else base, "_options", ()):
             raise ValueError(f"{type(base).__name__} has no parameter {name!r} to search over.")
         if not hasattr(values, "rvs") and (isinstance(values, str) or not isinstance(values, Sequence) or not values):
             raise ValueError(f"space[{name!r}] must be a list of values or a distribution of scipy, got {values!r}.")
