@@ -32,6 +32,8 @@ def joint_loss(flat, means, weight):
 def test_the_sum_of_all_losses_and_ties_is_least():
     aligned = gc.AlignedMaps(gc.TSNE(perplexity=5, random_state=0), weight=0.05).fit([FIRST, SECOND], [RELATED])
     means = [dense(method.posterior_.mean()) for method in aligned.estimators_]
+    with pytest.warns(UserWarning, match="warm_start=True, but not a map of AlignedMaps"):
+        aligned.estimators_[0].uncertainty()
     ended = np.concatenate(aligned.embeddings_)
     assert joint_loss(ended.ravel(), means, 0.05) == pytest.approx(aligned.loss_, rel=1e-9)
     assert aligned.map_losses_.sum() + 0.05 * aligned.tie_loss_ == pytest.approx(aligned.loss_, rel=1e-9)

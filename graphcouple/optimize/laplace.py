@@ -214,8 +214,8 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
         slope = f"by its slope, it lies {away:.2g} standard deviations from a minimum"
         where = f"the objective falls in {falling} of {points.size} directions" if falling else slope
         warn(
-            f"Z is not a minimum: {where}. Positions are less certain than the law says. Descend further: fit again "
-            "with warm_start=True."
+            f"Z is not a minimum: {where}. Positions are less certain than the law says. Fit again with "
+            "warm_start=True, but not a map of AlignedMaps, which is a minimum only together with its ties."
         )
     return PositionUncertainty(points, modes.reshape(*points.shape, -1), float(temperature), loose)
 
