@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from graphcouple._support.registry import Registry
-from graphcouple._support.validation import check_embedding, check_integer, seeded_clone, warn
+from graphcouple._support.validation import check_embedding, check_integer, fit_of, seeded_clone, warn
 from graphcouple.components import component_law, sampled_pca
 from graphcouple.components.pca import why_constant
 from graphcouple.graphs import FloatArray
@@ -207,7 +207,7 @@ def _estimator_start(estimator: Any, X: Any, y: Any, n_components: int, rng: np.
         raise ValueError(f"init={name}() needs points, and there are none; use init='spectral' or 'random'.")
     # Other libraries' estimators may learn from classes that the method ignores.
     data = (X, y) if getattr(estimator, "uses_classes", False) else (X,)
-    Z = np.asarray(seeded_clone(estimator, rng).fit_transform(*data), dtype=np.float64)
+    Z = np.asarray(fit_of(f"init={name}()", seeded_clone(estimator, rng).fit_transform, *data), dtype=np.float64)
     if Z.ndim != 2 or Z.shape[1] != n_components:
         raise ValueError(
             f"init={name}() embeds in {Z.shape[1:]} dimensions, but n_components={n_components}; give it "

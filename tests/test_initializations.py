@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import FunctionTransformer
 
 import graphcouple as gc
@@ -85,3 +87,15 @@ def test_a_column_that_varies_is_kept_beside_a_constant_one(rng, constant):
 def test_starts_that_are_not_finite_are_refused(iris):
     with pytest.raises(ValueError, match="must return finite numbers"):
         gc.TSNE(init=FunctionTransformer(lambda X: np.full((len(X), 2), np.nan)), max_iter=5).fit(iris[0])
+
+
+@pytest.mark.parametrize("name", ["features", "init"])
+def test_estimators_that_need_more_than_points_say_so(iris, name):
+    for part, match in [
+        (LinearDiscriminantAnalysis(), rf"^{name}=Lin.* failed on X, an array of shape \(150, 4\) .* without y: .*'y'"),
+        (ColumnTransformer([("some", "passthrough", ["a"])]), f"^{name}=Column.* without names of columns .*strings"),
+        (PCA, r"PCA is a class; pass an instance, PCA\(\)"),
+    ]:
+        method = gc.TSNE(init=part) if name == "init" else gc.ParametricCoupling(features=part)
+        with pytest.raises((TypeError, ValueError), match=match):
+            method.fit(iris[0])

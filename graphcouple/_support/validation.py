@@ -248,11 +248,24 @@ def seeded_clone(estimator: Any, rng: np.random.RandomState) -> Any:
     """Return a clone of a scikit-learn estimator, in which every empty `random_state` gets a seed from `rng`."""
     from sklearn.base import clone
 
+    if isinstance(estimator, type):
+        raise TypeError(f"{estimator.__name__} is a class; pass an instance, {estimator.__name__}().")
     copy = clone(estimator)
     for name, value in sorted(copy.get_params(deep=True).items()):
         if value is None and (name == "random_state" or name.endswith("__random_state")):
             copy.set_params(**{name: int(rng.randint(np.iinfo(np.int32).max))})
     return copy
+
+
+def fit_of(argument: str, fit: Any, X: Any, *y: Any) -> Any:
+    """Return what the fit of an argument returns; its errors name the argument and the data that it was given."""
+    try:
+        return fit(X, *y)
+    except (TypeError, ValueError) as error:
+        if type(error) not in (TypeError, ValueError):
+            raise
+        lacks = "without names of columns" if y else "without names of columns and without y"
+        raise type(error)(f"{argument} failed on X, an array of shape {X.shape} {lacks}: {error}") from error
 
 
 def own_copy(X: Any) -> Any:

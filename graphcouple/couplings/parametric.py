@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from graphcouple._support.validation import warn
+from graphcouple._support.validation import fit_of, warn
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray
@@ -99,7 +99,7 @@ class FeatureBasis:
         """
         from sklearn.base import clone
 
-        fitted = None if features is None else clone(features).fit(X)
+        fitted = None if features is None else fit_of(f"features={features!r}", clone(features).fit, X)
         phi = features_of(X, fitted)
         n, mean = len(phi), phi.mean(axis=0)
         spread = phi.std(axis=0)
