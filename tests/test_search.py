@@ -100,6 +100,7 @@ def test_layers_by_brute_force(seed):
     order = _result(fits, ["R(10)", "torn edges"]).layers(fits)
     assert order[-1] == 12
     assert _result(fits, ["seconds"]).layers(fits)[-1] == 12
+    assert _result(fits, ["stability"]).layers(fits[::-1])[-1] == 0
     depth, left = {}, set(range(12))
     for layer in itertools.count():
         if not left:

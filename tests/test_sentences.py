@@ -245,3 +245,12 @@ def test_a_stochastic_objective_solved_twice_gives_the_same_bits(iris):
     both = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E")) + gc.ComponentCrossEntropy(X, posterior)
     runs = [gc.solve(both, 1e-4 * X[:, :2], gc.MomentumGains(), max_iter=100).Z for _ in range(2)]
     np.testing.assert_array_equal(*runs)
+
+
+def test_terms_that_are_none_are_refused_by_name():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    method = gc.TSNE(perplexity=5, terms=["no term"])
+    aligned = gc.AlignedMaps(method)
+    for fit in (method.fit, clone(method).set_params(n_landmarks=30).fit, lambda X: aligned.fit([X, X], [None])):
+        with pytest.raises(TypeError, match="terms must hold Terms such as ComponentMeans"):
+            fit(X)

@@ -195,8 +195,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         method = TSNE() if self.estimator is None else clone(self.estimator)
         sentence = method.sentence
         start = (not is_made(sentence.init), "starts from an array, with the rows of one data set; use a named init")
-        rows = any(term.names_rows for term in sentence.terms)
-        refuse_parts(method, "be aligned", start, (rows, "has terms that name rows"))
+        refuse_parts(method, "be aligned", start, (sentence.names_rows, "has terms that name rows"))
         if not isinstance(method, CouplingEstimator):
             method = GraphCoupling(**sentence)
         return with_options_of(self, method)

@@ -207,8 +207,8 @@ class CouplingEstimator(PlacesNewPoints):
                 f"{type(self).__name__} has no law that places the rows beyond n_landmarks={self.n_landmarks}; use "
                 "transform_method='mlp', or leave n_landmarks out."
             )
-        named = any(term.names_rows for term in sentence.terms)
-        if rows.neighbors is not None or named or self.unique or self.takes_distances or self._has_own_graph:
+        of_rows = rows.neighbors is not None or sentence.names_rows
+        if of_rows or self.unique or self.takes_distances or self._has_own_graph:
             raise ValueError(
                 f"n_landmarks={self.n_landmarks} fits some rows only; neighbors, graphs, distances, unique=True and "
                 "terms that name rows need all of them, so leave n_landmarks out."

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphcouple._support.html import html_table
-from graphcouple.couplings import Problem
+from graphcouple.couplings import Problem, Term
 from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators._progress import Progress
 from graphcouple.laws import GraphModel, Space
@@ -58,6 +58,11 @@ class Sentence(Mapping[str, Any]):
                 f"the sentence has no part {name!r}; it has {sorted(self.__dict__.get('_parts', ()))}."
             )
         return self._parts[name]
+
+    @property
+    def names_rows(self) -> bool:
+        """Whether a term names rows, as anchors do; the run refuses other objects among the terms."""
+        return any(isinstance(term, Term) and term.names_rows for term in self.terms)
 
     def replace(self, **parts: Any) -> Sentence:
         """Return a copy with these parts replaced."""

@@ -22,6 +22,7 @@ from graphcouple.plotting._style import (
     new_axes,
     numbers_of,
     plain_axes,
+    require_matplotlib,
 )
 
 if TYPE_CHECKING:
@@ -277,6 +278,7 @@ def plot_class_means(
     >>> [text.get_text() for text in ax.texts]
     ['0', '1', '2']
     """
+    require_matplotlib()
     from matplotlib.patheffects import withStroke
 
     points = check_points(Z)

@@ -115,7 +115,7 @@ class SearchResult:
         left = list(range(len(fits)))
         while left:
             free = [i for i in left if not any(_surpasses(values[j], values[i]) for j in left)]
-            order += sorted(free, key=lambda i: (ranks[i], i))
+            order += sorted(free, key=lambda i: (failed[i], ranks[i], i))
             left = [i for i in left if i not in free]
         return order
 

@@ -25,7 +25,7 @@ class RadialFunction(Formula):
     >>> import graphcouple as gc
     >>> @dataclass(frozen=True)
     ... class Square(gc.extend.RadialFunction):
-    ...     smooth = True
+    ...     smooth_at_zero = True
     ...     length = 1.0
     ...     def potential(self, sq_dist):
     ...         return sq_dist
