@@ -144,20 +144,7 @@ def compare(
     >>> compared.summary()[0]
     ['method', 'R(10)', 'R(n/4)', 'R(n/2)', 'triplets', '10-NN', 'stability', 'seconds']
     """
-    if isinstance(methods, (list, tuple)):
-        named = {type(method).__name__: method for method in methods}
-        methods = named if 0 < len(named) == len(methods) else methods
-    if not isinstance(methods, Mapping) or not methods:
-        raise TypeError(
-            "methods must map names to estimators, such as {'tsne': TSNE()}, or list estimators of different names, "
-            f"got {methods!r}."
-        )
-    for name, method in methods.items():
-        if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "get_params")):
-            raise TypeError(f"methods[{name!r}] must be an estimator with fit and get_params, got {method!r}.")
-        if _takes_distances(method, metric) != is_precomputed(metric):
-            taken = "points" if is_precomputed(metric) else "distances"
-            raise ValueError(f"methods[{name!r}] takes {taken}, but the scores have metric={metric!r}.")
+    methods = _by_name(methods, metric)
     check_integer("seeds", seeds, 1)
     # Refuse data that cannot be scored before any fit.
     n = as_points(X, at_least=4).shape[0]
@@ -198,6 +185,25 @@ def compare(
         warn(f"all points of a map are in one place, which has no scores: {flat}.")
     scores = score_each(X, scored, classes, codes=codes, metric=metric, n_rows=n_rows, n_jobs=n_jobs) if scored else {}
     return Comparison(maps, {run: {"seconds": seconds[run], **scores.get(run, {})} for run in maps}, y)
+
+
+def _by_name(methods: Any, metric: str) -> Mapping[Any, Any]:
+    """Return methods by name, each an estimator of points or, as the scores, of distances."""
+    if isinstance(methods, (list, tuple)):
+        named = {type(method).__name__: method for method in methods}
+        methods = named if 0 < len(named) == len(methods) else methods
+    if not isinstance(methods, Mapping) or not methods:
+        raise TypeError(
+            "methods must map names to estimators, such as {'tsne': TSNE()}, or list estimators of different names, "
+            f"got {methods!r}."
+        )
+    for name, method in methods.items():
+        if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "get_params")):
+            raise TypeError(f"methods[{name!r}] must be an estimator with fit and get_params, got {method!r}.")
+        if _takes_distances(method, metric) != is_precomputed(metric):
+            taken = "points" if is_precomputed(metric) else "distances"
+            raise ValueError(f"methods[{name!r}] takes {taken}, but the scores have metric={metric!r}.")
+    return methods
 
 
 def with_seed(method: Any, seed: int) -> Any:
