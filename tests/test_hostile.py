@@ -112,7 +112,8 @@ def test_a_terminated_command_leaves_no_draft(folder, monkeypatch, run):
 def test_degenerate_numbers():
     for constant in (sp.csr_matrix(np.ones((50, 5))), sp.csr_matrix((50, 5))):
         for init in ("pca", "spectral"):
-            Z = gc.TSNE(perplexity=5, init=init, max_iter=20, random_state=0).fit_transform(constant)
+            with pytest.warns(UserWarning, match="all 50 rows of X are equal"):
+                Z = gc.TSNE(perplexity=5, init=init, max_iter=20, random_state=0).fit_transform(constant)
             assert np.isfinite(Z).all()
     points = RNG.normal(size=(60, 5))
     usual = gc.TSNE(perplexity=5, max_iter=20, random_state=0).fit_transform(points.astype(np.float32))

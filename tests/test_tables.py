@@ -220,15 +220,18 @@ def test_a_first_row_of_numbers_and_a_name_is_not_dropped_silently(tmp_path):
         assert read_points(path, "label")[1].tolist() == [7, 8]
         for text in (
             "0,1,2,kind\n1,.5,3,a\n",
-            ",0,1,kind\n0,.5,3,a\n",
+            ",0,1,2,kind\n0,.5,3,1,a\n",
             "kind,1990,1991,1992\na,.5,3,1\n",
             '"a\n,b";kind\n1;a\n',
         ):
             path.write_text(text)
             assert read_texts(path, ["kind"]) == {"kind": ["a"]}
-    path.write_text("country,1990,1992,1994\nFR,9,2.5,4\n")
-    with pytest.warns(UserWarning, match="country, 1990, .*is taken for a point; if it numbers the columns"):
-        read_points(path, "0")
+        path.write_text("0,1,cat\n1,5,dog\n")
+        assert read_points(path, "2")[0].tolist() == [[0, 1], [1, 5]]
+    for text in ("country,1990,1992,1994\nFR,9,2.5,4\n", "B,1,2,3\nR,4,4,4\n"):
+        path.write_text(text)
+        with pytest.warns(UserWarning, match="is taken for a point; if it numbers the columns"):
+            assert len(read_points(path, "0")[0]) == 2
 
 
 def test_files_of_another_kind_than_their_ending(tmp_path):

@@ -201,8 +201,12 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     without_numbers = not any(map(_is_number, first))
     missing = len(first) > 1 and all(cell.lower() in _MISSING for cell in first)
     # A nameless first column is an index, and columns of text have no numbers.
-    numbers = [pair for pair in pairs[first[0] == "" :] if any(map(_is_number, pair))]
-    numbered = bool(numbers) and _number_columns(*map(list, zip(*numbers, strict=True)))
+    named = pairs[first[0] == "" :]
+    numbers = [pair for pair in named if any(map(_is_number, pair))]
+    above, below = ([pair[row] for pair in numbers] for row in (0, 1))
+    # Beside text, few numbers in order, and whole numbers above whole numbers, may well be data.
+    doubtful = numbers != named and (len(numbers) < 3 or all(map(str.isdecimal, below)))
+    numbered = bool(numbers) and not doubtful and _number_columns(above, below)
     return first, second, (without_numbers and not missing) or over or numbered
 
 
@@ -228,7 +232,8 @@ def _warn_of_first_row(path: Path, first: list[str], second: list[str], header: 
     in_order = _number_columns(numbers, []) and (first[0] == "0" or len(numbers) < len(first))
     if header and numbers and (few or not in_order):
         warn(f"{start} names of the columns; if it holds data, write a row of names above it.")
-    if not header and len(first) > _FEW and _step(numbers) not in (None, 0, _step(list(filter(_is_number, second)))):
+    below = _step(list(filter(_is_number, second)))
+    if not header and len(numbers) >= _FEW < len(first) and _step(numbers) not in (None, 0, below):
         warn(f"{start} a point; if it numbers the columns, put a letter before each number.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,10 @@ def _numbers_of(frame: Any) -> Any:
     from pandas.api.types import is_numeric_dtype
 
     for name, dtype in frame.dtypes.items():
-        if not is_numeric_dtype(dtype):
+        if dtype.kind == "O" and not hasattr(frame, "dask"):
+            with suppress(TypeError, ValueError):
+                frame = frame.astype({name: np.float64})
+        if not is_numeric_dtype(frame.dtypes[name]):
             raise TypeError(f"X must hold real numbers, and its column {name!r} has dtype {dtype}; encode or drop it.")
     missing = [name for name, dtype in frame.dtypes.items() if not isinstance(dtype, np.dtype)]
     return frame.astype(dict.fromkeys(missing, np.float64))
