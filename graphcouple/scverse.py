@@ -355,7 +355,9 @@ def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str 
 
 def _check_free(adata: Any, key: str, n_components: int) -> None:
     if key in adata.obsm and adata.obsm[key].shape[1] != n_components:
-        raise ValueError(f"obsm[{key!r}] has {adata.obsm[key].shape[1]} columns, not a map's; pass another key_added.")
+        raise ValueError(
+            f"obsm[{key!r}] has {adata.obsm[key].shape[1]} columns, and the map {n_components}; pass another key_added."
+        )
 
 
 def _write(adata: Any, key: str, Z: FloatArray) -> None:
@@ -365,7 +367,10 @@ def _write(adata: Any, key: str, Z: FloatArray) -> None:
 
 def _is_replaceable(record: Any) -> bool:
     """Return whether a record holds parameters only, as scanpy's of maps do, or is one of `embed`, with a version."""
-    return isinstance(record, Mapping) and (set(record) <= {"params"} or "version" in (record.get("params") or ()))
+    if not isinstance(record, Mapping):
+        return False
+    params = record.get("params")
+    return set(record) <= {"params"} or (isinstance(params, Mapping) and "version" in params)
 
 
 def _outcome(estimator: Any) -> dict[str, Any]:

@@ -96,6 +96,7 @@ def test_a_method_that_fails_costs_the_others_none(rng):
     with np.errstate(all="ignore"), pytest.warns(UserWarning, match="failed, and is left out") as told:
         compared = gc.compare({**bad, "PCA": PCA(2)}, X)
     assert [str(warning.message).partition(" ")[0] for warning in told] == list(bad)
+    assert str(told[1].message).endswith("its map is not finite")
     assert "its map has 9 rows, but X has 30" in str(told[2].message)
     assert "KernelDensity has no embedding_" in str(told[4].message)
     assert list(compared.embeddings) == [("PCA", 0)]

@@ -204,6 +204,9 @@ def test_many_whole_numbers_are_classes_with_a_warning():
         remedies[kind] = str(told[0].message).partition("add a fraction: ")[2].removesuffix(".")
     for values in kinds["durations"]:
         np.testing.assert_array_equal(eval(remedies["durations"], {"y": values, "np": np}), np.arange(40) + 0.5)
+    assert (
+        eval(remedies["whole numbers"], {"y": kinds["whole numbers"][1], "np": np}).tolist() == (count + 0.5).tolist()
+    )
     remedy = remedies["dates"].replace("; ", "; numbers = ")
     zoned, some = pd.Series(days).dt.tz_localize("UTC"), days.astype("datetime64[D]")[1:]
     for dates in (days, zoned, [None, *some.tolist()], np.r_[np.datetime64("NaT"), some]):

@@ -137,7 +137,7 @@ def test_a_point_with_few_neighbors_gets_a_remedy_that_helps():
     graph = NearestNeighbors(n_neighbors=2).fit(points).kneighbors_graph(mode="distance").tolil()
     with (
         pytest.warns(UserWarning, match=r"perplexity=5 is lowered to 1\.5, since 2 neighbors .* Give at least 15"),
-        pytest.warns(UserWarning, match=r"Give more neighbors, and a perplexity above 2, to tell ties from others"),
+        pytest.warns(UserWarning, match=r"Give more neighbors, and a perplexity above 2, to tell ties from others; if"),
     ):
         gc.TSNE(perplexity=5, max_iter=5).fit(points, neighbors=graph.tocsr())
     graph[7] = 0.0

@@ -91,8 +91,10 @@ def test_what_no_function_can_do_says_so():
     batches = gc.GraphCoupling(**gc.TSNE(**options).sentence.replace(optimizer=gc.MiniBatches(batch_size=30)))
     level = gc.ParametricCoupling(gc.TSNE(**options), features=PolynomialFeatures(0))
     log = gc.ParametricCoupling(gc.TSNE(**options), features=FunctionTransformer(np.log))
+    flat = gc.ParametricCoupling(gc.TSNE(**options), features=FunctionTransformer(lambda X: X[:, 0]))
     fitted, zero = clone(log).fit(np.abs(X)), np.abs(X) * (np.arange(60) != 7)[:, None]
     for call, match in [
+        (lambda: flat.fit(X), r"must have shape \(60, n_features\), got \(60,\)"),
         (lambda: log.fit(zero), "hold NaN or infinity in row 7"),
         (lambda: fitted.transform(zero[5:]), "features=FunctionTransformer.* hold NaN or infinity in row 2"),
         (lambda: linear.update(X), "a function of its points, which update would not keep"),

@@ -208,7 +208,7 @@ def test_mistakes_are_named(cells):
         (lambda: gc.scverse.embed(cells, neighbors_key="bbknn"), KeyError, "run sc.pp.neighbors"),
         (lambda: gc.scverse.embed(cells, "isomap", neighbors_key="neighbors"), ValueError, "takes no stored neighbors"),
         (lambda: gc.scverse.embed(cells, "pca", copy=True), ValueError, "later calls would take the map"),
-        (lambda: gc.scverse.embed(other, gc.TSNE(perplexity=-1), key_added="taken"), ValueError, "has 20 columns"),
+        (lambda: gc.scverse.embed(other, gc.TSNE(perplexity=-1), key_added="taken"), ValueError, "and the map 2"),
         (lambda: gc.scverse.embed(other, "pca", key_added="neighbors"), ValueError, r"uns\['neighbors'\] is no"),
         (lambda: gc.scverse.embed(other, "pca", key_added="colors"), ValueError, "another key_added to keep both"),
         (lambda: gc.scverse.embed(bare), KeyError, r"adata has no X; pass use_rep, one of \['scvi'\]"),

@@ -265,7 +265,8 @@ def fit_of(argument: str, fit: Any, X: Any, *y: Any) -> Any:
         if type(error) not in (TypeError, ValueError):
             raise
         lacks = "without names of columns" if y else "without names of columns and without y"
-        raise type(error)(f"{argument} failed on X, an array of shape {X.shape} {lacks}: {error}") from error
+        kind = "an array" if isinstance(X, np.ndarray) else "a sparse matrix"
+        raise type(error)(f"{argument} failed on X, {kind} of shape {X.shape} {lacks}: {error}") from error
 
 
 def own_copy(X: Any) -> Any:

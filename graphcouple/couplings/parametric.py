@@ -135,6 +135,8 @@ def features_of(X: Any, features: Any) -> FloatArray:
             )
         values = values.toarray()
     phi = np.asarray(values, dtype=np.float64)
+    if phi.ndim != 2 or len(phi) != X.shape[0]:
+        raise ValueError(f"features={features!r} must have shape ({X.shape[0]}, n_features), got {phi.shape}.")
     finite = np.isfinite(phi).all(axis=1)
     if not finite.all():
         raise ValueError(

@@ -25,7 +25,8 @@ _RANKS = 6.0
 # missing.
 _NUMBERS: tuple[tuple[Any, str, str], ...] = (
     ((str, bytes), "names", ""),
-    ((Real, Decimal), "whole numbers", "y"),
+    (Real, "whole numbers", "y"),
+    (Decimal, "whole numbers", "np.asarray(y, float)"),
     (date, "dates", "t = np.asarray(y, 'datetime64[us]'); (t - np.nanmin(t)) / np.timedelta64(1, 'D')"),
     (timedelta, "durations", "np.asarray(y, 'timedelta64[us]') / np.timedelta64(1, 'D')"),
     (object, "values", "numbers in place of y"),

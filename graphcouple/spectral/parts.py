@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.spectral.gram import GramMatrix
@@ -74,7 +75,9 @@ def embed_parts(
 
 def _equal(X: Any, members: IntArray) -> bool:
     """Return whether the rows of all members are equal."""
-    return not abs(X[members[1:]] - X[np.repeat(members[:1], len(members) - 1)]).max()
+    if issparse(X):
+        return not abs(X[members[1:]] - X[np.repeat(members[:1], len(members) - 1)]).max()
+    return bool((X[members] == X[members[0]]).all())
 
 
 def places_of(means: FloatArray | None, radii: FloatArray, n_components: int, shrink: bool = True) -> FloatArray:

@@ -115,8 +115,9 @@ class Perplexity(Bandwidth):
             # If the whole graph shares the edges, only ratios of the kernel's values count.
             log_strength -= log_strength.max() if rows.drawn_by == "graph" else 0.0
             self._warn_of_faint(np.exp(log_strength), tied)
-        others = n - 1.0 if rows.places is None and counts is None else np.inf
-        self._warn_of_ties(tied, totals, others)
+        # Rows of new points, and of copies, do not tell how many points there are.
+        known = rows.places is None and counts is None and rows.support.indices.max(initial=0) < n
+        self._warn_of_ties(tied, totals, n - 1.0 if known else np.inf)
         return np.zeros(n), scale
 
     def _check_enough(self, totals: FloatArray, n: int) -> None:
@@ -161,9 +162,12 @@ class Perplexity(Bandwidth):
         """Warn of rows whose ties exceed the perplexity; only more neighbours help if a row has no others."""
         rows = np.flatnonzero(tied > self.perplexity * (1.0 + _SEARCH_TOLERANCE))
         if rows.size:
-            remedy = "Raise the perplexity" if tied.max() < totals.min() else "Give more neighbors, and a perplexity"
-            remedy = f"{remedy} above {tied.max():g}, to tell ties from others."
-            if tied.max() >= others:
+            remedy = f"perplexity above {tied.max():g}, to tell ties from others"
+            if tied.max() < totals.min():
+                remedy = f"Give a {remedy}."
+            elif tied.max() < others:
+                remedy = f"Give more neighbors, and a {remedy}; if ties grow with them, look at the metric."
+            else:
                 remedy = "A point as far from all others has no nearest neighbors; look at the data and the metric."
             warn(
                 f"perplexity={self.perplexity:g} is not reached in {rows.size} of {tied.size} rows, the first row "
