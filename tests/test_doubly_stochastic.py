@@ -256,7 +256,8 @@ def test_quadratic_transport_by_projections(rng, ties):
     np.testing.assert_allclose(mass / mass.sum(), means / means.sum(), atol=1e-12)
 
 
-def test_quadratic_transport_on_near_neighbours_is_that_of_all_pairs(rng):
+@pytest.mark.parametrize("far", [30.0, 1000.0])
+def test_quadratic_transport_on_near_neighbours_is_that_of_all_pairs(rng, far):
     """Far pairs have no edge, unless too few neighbours are allowed."""
     X = rng.normal(size=(150, 3))
     law = QuadraticTransport(bandwidth=gc.Perplexity(8))
@@ -264,14 +265,14 @@ def test_quadratic_transport_on_near_neighbours_is_that_of_all_pairs(rng):
     assert (dense > 0.0).sum(axis=1).max() < 30
     near = dataclasses.replace(law, n_neighbors=60).posterior(X)
     np.testing.assert_allclose(near.mean().toarray(), dense, atol=1e-4)
-    outlier = np.vstack([X, [[30.0, 0.0, 0.0]]])
+    outlier = np.vstack([X, [[far, 0.0, 0.0]]])
     P = law.posterior(outlier).mean().toarray()
     np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-8)
     np.testing.assert_allclose(P, P.T)
 
 
 def test_a_star_has_no_quadratic_transport():
-    """Six leaves have edges to two centres only, whose rows cannot sum to 1."""
+    """Six leaves have edges to two centres only, whose rows cannot sum to 1; nor has a point far from all others."""
     X = np.zeros((8, 7))
     X[:6, :6] = np.eye(6)
     X[6:, 6] = 0.01, -0.02
@@ -279,3 +280,6 @@ def test_a_star_has_no_quadratic_transport():
     with pytest.warns(ConvergenceWarning) as warned:
         law.posterior(X).mean()
     assert "no quadratic transport of this perplexity was found" in str(warned[0].message)
+    X = np.vstack([np.random.default_rng(0).normal(size=(30, 2)), [[1e4, 0.0]]])
+    with pytest.warns(ConvergenceWarning, match="too far from all others.*Remove outliers"):
+        QuadraticTransport(bandwidth=gc.Perplexity(8)).posterior(X).mean()

@@ -39,10 +39,12 @@ class _ConditionedTransport(ConditionedAffinities):
     def _affinities(self, edges: Support, cost: FloatArray, rows: DistanceRows) -> FloatArray:
         means = _of_perplexity(edges, cost, self.model.bandwidth.perplexity)
         if means is None:
+            cause, remedy = "the edges allow no symmetric mean whose rows sum to 1", "Raise n_neighbors"
+            if edges.complete:
+                cause, remedy = "a point may lie too far from all others", "Remove outliers"
             warn(
-                "no quadratic transport of this perplexity was found: more neighbours may be tied, or the edges allow "
-                "no symmetric mean whose rows sum to 1. The law has symmetric entropic affinities instead. Raise "
-                "n_neighbors or the perplexity.",
+                f"no quadratic transport of this perplexity was found: more neighbours may be tied, or {cause}. The "
+                f"law has symmetric entropic affinities instead. {remedy}, or raise the perplexity.",
                 ConvergenceWarning,
             )
             return super()._affinities(edges, cost, rows)
@@ -152,6 +154,10 @@ class _Transport:
 
     def means(self, penalty: float) -> FloatArray:
         """Return P of a penalty by semismooth Newton steps; raise `_NoTransport` if they do not converge."""
+        sums = self.shifts[self.edges.rows] + self.shifts[self.edges.indices]
+        nearest = np.maximum.reduceat(sums - self.cost, self.starts)
+        # A row without mass, as an outlier's, would rise by no more than ε in a step.
+        self.shifts = self.shifts + np.where(nearest <= 0.0, penalty - nearest, 0.0)
         value, gradient, mass = self._evaluate(self.shifts, penalty)
         for _ in range(_MOST_STEPS):
             worst = np.abs(gradient).max() / penalty
