@@ -160,6 +160,14 @@ def test_a_graph_without_a_balanced_mean_says_so():
         DoublyStochastic().posterior(star).mean()
 
 
+def test_narrow_kernels_are_balanced_or_the_warning_names_the_bandwidth():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    law = gc.GraphModel(gc.Gaussian(), "S")
+    np.testing.assert_allclose(law.posterior(30.0 * X).mean().sum(axis=0), 1.0, atol=1e-3)
+    with pytest.warns(ConvergenceWarning, match=r"^balancing did not converge.*wider bandwidth, such as Perplexity"):
+        law.posterior(1000.0 * X).mean()
+
+
 @pytest.mark.filterwarnings("ignore:perplexity=30 is lowered")
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_few_points(n):

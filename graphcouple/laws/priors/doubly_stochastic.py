@@ -32,10 +32,12 @@ _MOST_STEPS, _MOST_OF_STEP = 60, 20
 _ROUGHLY, _FEW_STEPS = 0.1, 8
 
 # Sinkhorn's rounds in logarithms; many points have fewer, because a round takes an exponential for each pair.
+# Laws that Newton's method does not then finish have more.
 _MOST_IN_LOGS, _MOST_PAIRS_IN_LOGS = 500, 10**9
+_MORE_IN_LOGS, _MORE_PAIRS_IN_LOGS = 5000, 10**8
 
 # Above this residual of a row's sum, a Newton step may overshoot.
-_NEAR = 0.5
+_NEAR, _NEARER = 0.5, 0.05
 _LONGEST_STEP = 1.0
 
 
@@ -89,24 +91,29 @@ class BalancedPosterior(UnitOutDegreePosterior):
         """f, the logarithms of the factors that give every row of e^η a sum of 1."""
         support, eta = self.support, self.natural_parameters
         starts, f = support.indptr[:-1], np.zeros(self.n_nodes)
-        # The first steps use logarithms, because e^η may underflow.
-        for _ in range(_MOST_IN_LOGS):
-            shifted = eta + f[support.indices]
-            largest = np.maximum.reduceat(shifted, starts)
-            log_sums = largest + np.log(np.add.reduceat(np.exp(shifted - largest[support.rows]), starts))
-            worst = float(np.abs(f + log_sums).max())
-            f = 0.5 * (f - log_sums)
-            if worst < _NEAR:
+        ones, more = np.ones(self.n_nodes), min(_MORE_IN_LOGS, _MORE_PAIRS_IN_LOGS // support.n_edges)
+        # The first steps use logarithms, because e^η may underflow; more follow if Newton's steps do not converge.
+        for near, most in ((_NEAR, _MOST_IN_LOGS), (_NEARER, more)):
+            for _ in range(most):
+                shifted = eta + f[support.indices]
+                largest = np.maximum.reduceat(shifted, starts)
+                log_sums = largest + np.log(np.add.reduceat(np.exp(shifted - largest[support.rows]), starts))
+                worst = float(np.abs(f + log_sums).max())
+                f = 0.5 * (f - log_sums)
+                if worst < near:
+                    break
+            matrix = support.to_csr(np.exp(eta + f[support.rows] + f[support.indices]))
+            factors, sums = balance(matrix.dot, ones, matrix @ ones, _TOLERANCE)
+            missed = np.abs(sums - 1.0) > 1e-3
+            if not missed.any():
                 break
-        ones = np.ones(self.n_nodes)
-        matrix = support.to_csr(np.exp(eta + f[support.rows] + f[support.indices]))
-        factors, sums = balance(lambda v: matrix @ v, ones, matrix @ ones, _TOLERANCE)
-        missed = np.abs(sums - 1.0) > 1e-3
-        if missed.any():
+        else:
+            cause, remedy = "the edges allow no graph with one edge into every node", "Raise n_neighbors"
+            if support.complete:
+                cause, remedy = "balancing did not converge", "Use a wider bandwidth, such as Perplexity(30)"
             warn(
-                f"the edges allow no graph with one edge into every node: {int(missed.sum())} rows or columns of the "
-                f"mean do not sum to 1, the worst to {sums[np.argmax(np.abs(sums - 1.0))]:.3g}. Raise n_neighbors, or "
-                "use prior D.",
+                f"{cause}: {int(missed.sum())} rows or columns of the mean do not sum to 1, the worst to "
+                f"{sums[np.argmax(np.abs(sums - 1.0))]:.3g}. {remedy}, or use prior D.",
                 ConvergenceWarning,
             )
         return f + np.log(factors)
