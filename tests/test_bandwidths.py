@@ -114,6 +114,8 @@ def test_local_connectivity_meets_its_definition(digits):
     assert free.sum() > 200
     np.testing.assert_allclose(np.exp(-excess).sum(axis=1)[free], np.log2(15), rtol=1e-8)
     np.testing.assert_allclose(law.rescale(support, sq_dist, shift, scale), excess.ravel() ** 2, rtol=1e-9, atol=1e-12)
+    with pytest.warns(UserWarning, match="n_neighbors=15 .* 220 of 220 rows, the first row 0 with 3 neighbors"):
+        law.fit_rows(DistanceRows(*nearest_neighbors(X, 3), gc.Odds(gc.Exponential())))
 
 
 @pytest.mark.nightly

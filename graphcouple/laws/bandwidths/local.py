@@ -80,6 +80,13 @@ class LocalConnectivity(Bandwidth):
         target, connectivity = float(np.log2(self.n_neighbors)), float(self.local_connectivity)
         equation = (rows.kernel.membership, target, connectivity)
         over_rows(n, rows.n_jobs, connectivity_rows, sq_dist, indptr, *equation, shift, scale, sums, counts)
+        short = np.flatnonzero((totals > 0) & (totals < target))
+        if short.size:
+            warn(
+                f"n_neighbors={self.n_neighbors} of LocalConnectivity is too many for {short.size} of {n} rows, the "
+                f"first row {short[0]} with {totals[short[0]]:g} neighbors: all their edges get the largest weight. "
+                "Lower it, or raise n_neighbors of the model."
+            )
         # UMAP's lower bound; its means include the point itself, at distance 0.
         overall = float(weights @ sums) / float(weights @ (totals + 1.0))
         floor = 1e-3 * np.where(shift > 0, sums / (totals + 1.0), overall)
