@@ -8,7 +8,7 @@ import pytest
 
 import graphcouple as gc
 from graphcouple.summation import AccuracyWarning, Auto, BarnesHut, Exact, KernelValue, ParticleMesh
-from graphcouple.summation.accuracy import error_of_unit_charges, force_error, is_crowded
+from graphcouple.summation.accuracy import error_of_unit_charges, force_error, is_crowded, warn_if_inaccurate
 from tests.reference import relative_error
 
 RNG = np.random.default_rng(0)
@@ -116,6 +116,14 @@ def test_a_summation_that_was_asked_for_is_looked_at_too():
         with warnings.catch_warnings():
             warnings.simplefilter("error", AccuracyWarning)
             gc.SymmetricSNE(summation=summation, max_iter=1, random_state=0).fit(points)
+
+
+def test_a_tree_in_three_dimensions_is_looked_at_though_auto_chose_it(rng, monkeypatch):
+    monkeypatch.setattr("graphcouple.summation.auto.TREE_FROM", 1000)
+    Z, radial = 3.0 * rng.normal(size=(1500, 3)), KernelValue(gc.RationalPower(1.0, 10.0))
+    with pytest.warns(AccuracyWarning, match=r"off by \d+%.*'exact', or BarnesHut with a smaller angle, such as 0.1"):
+        warn_if_inaccurate(Auto(), Z, radial)
+    warn_if_inaccurate(BarnesHut(angle=0.1), Z, radial)
 
 
 @pytest.mark.parametrize("q", [1, 2])

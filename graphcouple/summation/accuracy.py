@@ -83,12 +83,17 @@ def error_of_unit_charges(summation: Summation, Z: FloatArray, radial: RadialFun
 
 def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFunction) -> None:
     """Warn if forces at these points are less accurate than 1e-2, unless the summation itself checks."""
+    remedy = "summation='auto', which looks for a better one, or 'exact'"
+    if Z.shape[1] == 3:
+        # In three dimensions, auto's summation of many points is a tree, which it does not check.
+        summation = summation.for_points(Z, radial)
+        remedy = "summation='exact', or BarnesHut with a smaller angle, such as 0.1"
     if summation.checks_accuracy:
         return
     error = error_of_unit_charges(summation, Z, radial)
     if not error <= TOLERATED:
         warn(
             f"forces by summation={summation!r} are off by {error:.0%} at the embedding that was found: its "
-            "scales differ too much for it. Use summation='auto', which looks for a better one, or 'exact'.",
+            f"scales differ too much for it, or the kernel falls too fast. Use {remedy}.",
             AccuracyWarning,
         )

@@ -40,7 +40,7 @@ class Auto(SummationOfSets):
     dimensions, and `BarnesHut` in three. If a plane embedding is too wide or too crowded for a grid, sums are exact up
     to 20,000 points and done by `BarnesHut` beyond. Where many points share a cell of the grid, or the kernel has a
     sharp edge, forces on 32 of them are compared with exact ones, and another summation is used if their error exceeds
-    1e-2.
+    1e-2. In three dimensions they are compared at the end of a fit only.
 
     In more than two dimensions, from 2,000 points on, the repulsive part of `EffectiveCrossEntropy`, which sampling
     minimises there, is estimated from the potentials of 1,000 points. Its standard error is 1 to 3 %. Potentials and
