@@ -1,6 +1,7 @@
 """Scales of largest leave-one-out likelihood, against dense sums and closed forms."""
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -35,6 +36,25 @@ def test_the_shared_scale_maximises_the_trimmed_likelihood(kernel):
     _, scale = gc.LeaveOneOut(dim=3).fit(cdist(X, X, "sqeuclidean"), kernel)
     assert np.ptp(scale) == 0.0
     assert -loss(np.log(scale[0])) == pytest.approx(-best.fun, abs=1e-10)
+
+
+@dataclass(frozen=True)
+class Parabola(gc.Kernel):
+    def log(self, sq_dist):
+        return np.log(np.maximum(1.0 - sq_dist, 0.0))
+
+    def grad_log(self, sq_dist):
+        return -1.0 / np.maximum(1.0 - sq_dist, 1e-300)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero encountered in log:RuntimeWarning")
+def test_points_that_a_kernel_does_not_reach_have_no_likelihood():
+    far = np.vstack([X, [[1e4, 0.0, 0.0]]])
+    _, scale = gc.LeaveOneOut(dim=3).fit(cdist(far, far, "sqeuclidean"), Parabola())
+    less, best, more = (
+        np.sort(_likelihoods(_rows(far), Parabola(), factor * scale[0], 3.0))[2:].mean() for factor in (0.9, 1.0, 1.1)
+    )
+    assert best > max(less, more)
 
 
 def test_the_scale_of_normal_points_is_near_the_best_for_their_density():

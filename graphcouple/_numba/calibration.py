@@ -240,7 +240,8 @@ def count_nearest_copies(start, stop, sq_dist, indptr, counts, room, reach):
 def likelihood_rows(start, stop, sq_dist, indptr, kernel, log_scale, value, effective, counts=None):
     """Return log mean_j k(d_ij²/τ_i²) of each row over the points in other places, and the perplexity of the row's law.
 
-    Rows whose points are all in one place get NaN. With `counts`, an entry stands for `counts` points.
+    Rows whose points are all in one place get NaN, and rows beyond the kernel's reach −∞. With `counts`, an entry
+    stands for `counts` points.
     """
     for i in range(start, stop):
         shrink = np.exp(-2.0 * log_scale[i])
@@ -257,8 +258,8 @@ def likelihood_rows(start, stop, sq_dist, indptr, kernel, log_scale, value, effe
                 excess = kernel.log(sq_dist[j] * shrink) - largest
                 weight = count * np.exp(excess)
                 total += count
-                mass += weight
                 if weight > 0.0:
+                    mass += weight
                     mean += weight * excess
-        value[i] = largest + np.log(mass / total) if mass > 0.0 else np.nan
+        value[i] = largest + np.log(mass / total) if total > 0.0 else np.nan
         effective[i] = np.exp(np.log(mass) - mean / mass) if mass > 0.0 else np.nan
