@@ -237,9 +237,11 @@ def test_products_and_sums_of_maps_have_the_edges_of_both_and_of_either():
         a.__mul__(few)
     with pytest.raises(ValueError, match="20 and 10 points; fit the same rows"):
         a * gc.UMAP(**options).fit(X[:10])
-    for part in (gc.UMAP(**options, n_landmarks=10).fit(X), gc.UMAP(**options).fit(X, sample_weight=np.full(20, 2.0))):
+    some = gc.UMAP(**options, n_landmarks=10).fit(X).set_params(n_landmarks=None)
+    for part in (some, gc.UMAP(**options).fit(X, sample_weight=np.full(20, 2.0))):
         with pytest.raises(ValueError, match="cannot be joined; fit all rows without weights"):
             a + part
+    assert (a * gc.UMAP(**options, n_landmarks=500, unique=True).fit(X[:, :2])).posterior_.n_nodes == 20
     others = (lambda: a - b, lambda: (a * b) * a, lambda: a * gc.DensMAP(), lambda: gc.TSNE() + a, lambda: a * 2)
     for other in others:
         with pytest.raises(TypeError, match=r"only two fitted UMAPs can be joined, by .* Compose their means"):

@@ -244,7 +244,7 @@ class UMAP(SampledRepulsion):
         if not isinstance(other, UMAP):
             self._refuse(other)
         for each in (self, other):
-            if each.n_landmarks or each.unique or each.posterior_.node_weights is not None:
+            if any(part is not None for part in (each.landmarks_, each._rows, each.posterior_.node_weights)):
                 raise ValueError(
                     "maps of some rows, or of rows with weights, cannot be joined; fit all rows without weights."
                 )
