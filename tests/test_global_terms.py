@@ -220,18 +220,20 @@ def test_blocks_and_pipelines_as_references(rng):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_point_that_hides_all_others_is_told(rng):
     X = rng.normal(size=(60, 3))
-    X[7] += 1e3
+    X[7] += 1e5
     options = {"perplexity": 5, "max_iter": 20, "random_state": 0}
-    for term in (gc.ReferenceShape(), gc.DistanceShape()):
-        with pytest.warns(UserWarning, match="row 7, .* use LargeScale"):
+    origin, terms = gc.couplings.OriginDistances(), [gc.ReferenceShape(), gc.DistanceShape()]
+    others = {origin: r"use OriginDistances\(distances=ranks\)", gc.Density(): "lower the slope"}
+    for term, remedy in (dict.fromkeys(terms, "use LargeScale") | others).items():
+        with pytest.warns(UserWarning, match=f"row 7, .* Leave it out, or {remedy}"):
             gc.TSNE(terms=[term], **options).fit(X)
     squares = cdist(X, X, "sqeuclidean").sum(axis=1)
     np.testing.assert_allclose(free_scale(X).shares, 2.0 * squares / squares.sum())
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        gc.TSNE(terms=[gc.LargeScale()], **options).fit(X)
-        gc.TSNE(terms=[gc.ReferenceShape(), gc.DistanceShape()], **options).fit(X[8:])
+        gc.TSNE(terms=[*terms, *others], **options).fit(X[8:])
+        gc.TSNE(terms=[gc.LargeScale(), gc.Density(slope=0.5)], **options).fit(X)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

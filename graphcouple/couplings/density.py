@@ -24,6 +24,7 @@ import numpy as np
 from graphcouple._numba.pairs import sum_edges
 from graphcouple._support.validation import check_embedding, check_positive, check_weight
 from graphcouple.couplings.base import balanced
+from graphcouple.couplings.global_term import warn_if_few_points
 from graphcouple.couplings.kinds import Delayed, InParts
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray, Support
@@ -90,9 +91,19 @@ class LocalRadii(InParts, Delayed):
         sums, _ = sum_edges(points, _NEAR, *self._edges, self._n_jobs, True, False)
         near = np.divide(sums, self._degrees, out=np.full(sums.size, 0.5), where=self._counts)
         near = np.clip(near, np.finfo(np.float64).tiny, 1.0)
-        excess = 0.5 * np.log((1.0 - near + _LEAST) / near) - self._targets
-        mean = excess[self._counts].mean() if self._counts.any() else 0.0
-        return np.where(self._counts, excess - mean, 0.0), near
+        return self._centred(0.5 * np.log((1.0 - near + _LEAST) / near) - self._targets), near
+
+    def _centred(self, values: FloatArray) -> FloatArray:
+        """Return values minus their mean, and 0 for points without edges."""
+        mean = values[self._counts].mean() if self._counts.any() else 0.0
+        return np.where(self._counts, values - mean, 0.0)
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of each point in the sum of squared deviations of the targets, or in n if n is larger."""
+        squares = np.square(self._centred(self._targets))
+        # One point far out shrinks the map of all others if its square is above about 1 for each of them.
+        return squares / max(float(squares.sum()), self.n_points)
 
 
 def _sums(support: Support, values: FloatArray) -> FloatArray:
@@ -153,7 +164,9 @@ class Density(Term):
         least = _LEAST_SHARE**2 * float(np.median(sq_dist[sq_dist > 0])) if sq_dist.any() else 1.0
         sums, degrees = _sums(support, means * np.log(sq_dist + least)), _sums(support, means)
         targets = 0.5 * self.slope * sums / np.where(degrees > 0, degrees, 1.0)
-        return LocalRadii(support, means, targets, problem.n_jobs)
+        radii = LocalRadii(support, means, targets, problem.n_jobs)
+        warn_if_few_points(radii.shares, "Density", "lower the slope of the term")
+        return radii
 
     def __str__(self) -> str:
         slope = "" if self.slope == 1.0 else f" to the power {self.slope:g}"

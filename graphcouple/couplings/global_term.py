@@ -36,7 +36,7 @@ UNIT_LENGTH = 1.0
 """Below this size, a shape term first makes the embedding larger. Embeddings shrink while the attraction is
 exaggerated, and a scale-free objective, which is stiffer on a smaller embedding, would keep them small."""
 
-# If a few points hold more than this share of all squared distances, the shape of the others cannot be seen. Among
+# If a few points hold more than this share of a sum of squares, the shape of the others cannot be seen. Among
 # fewer than five points each has a large share. No comparison is recorded.
 _MOST_OF_FEW, _FEWEST = 0.9, 5
 
@@ -49,8 +49,8 @@ def factor_at(n_points: int) -> float:
     return n_points * min(1.0, (_MANY / n_points) ** 0.5)
 
 
-def warn_if_few_points(shares: FloatArray, term: str) -> None:
-    """Warn if a hundredth of the points, or one, has most of the sum of squared distances, given each point's share."""
+def warn_if_few_points(shares: FloatArray, term: str, remedy: str = "use LargeScale, which uses ranks") -> None:
+    """Warn if a hundredth of the points, or one, has most of the term's sum of squares, given each point's share."""
     if shares.size < _FEWEST:
         return
     first = np.argsort(-shares, kind="stable")[: max(shares.size // 100, 1)]
@@ -61,9 +61,8 @@ def warn_if_few_points(shares: FloatArray, term: str) -> None:
         more = f" and {rows.size - _NAMED} more" if rows.size > _NAMED else ""
         which = f"row {rows[0]}, which lies" if one else f"rows {', '.join(map(str, rows[:_NAMED]))}{more}, which lie"
         warn(
-            f"{term} is dominated by {which} so far out that {min(totals[rows.size - 1], 1.0):.1%} of all squared "
-            f"distances are {'its' if one else 'their'} own. Leave {'that row' if one else 'those rows'} out, or use "
-            "LargeScale, which uses ranks."
+            f"{term} is dominated by {which} so far out that {min(totals[rows.size - 1], 1.0):.1%} of its sum of "
+            f"squares is from {'that row' if one else 'those rows'}. Leave {'it' if one else 'them'} out, or {remedy}."
         )
 
 

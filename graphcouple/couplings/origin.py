@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 
 from graphcouple._support.validation import check_embedding, check_weight
 from graphcouple.couplings.base import Objective
+from graphcouple.couplings.global_term import warn_if_few_points
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import is_precomputed
@@ -45,6 +46,12 @@ class OriginMismatch(Objective):
 
     def __init__(self, wanted: FloatArray, space: Space | None = None, weights: FloatArray | None = None) -> None:
         self.wanted, self.space, self.n_points, self.weights = wanted, space, len(wanted), weights
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of each point in the sum of squared target distances, of shape (n_points,)."""
+        squares = np.square(self.wanted) * (1.0 if self.weights is None else self.weights)
+        return squares / (squares.sum() or 1.0)
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the mismatch at `Z` and its gradient."""
@@ -122,7 +129,10 @@ class OriginDistances(Term):
             raise ValueError(
                 f"distances must be {n} finite numbers, none negative, got an array of shape {wanted.shape}."
             )
-        return OriginMismatch(wanted, space, problem.posterior.node_weights)
+        mismatch = OriginMismatch(wanted, space, problem.posterior.node_weights)
+        remedy = "use OriginDistances(distances=ranks), in COSNE with origin_weight=0"
+        warn_if_few_points(mismatch.shares, "OriginDistances", remedy)
+        return mismatch
 
     def _of_points(self, problem: Problem) -> FloatArray:
         weights = problem.posterior.node_weights

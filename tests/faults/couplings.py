@@ -147,7 +147,7 @@ FAULTS = [
     Fault("density: far neighbours count", "couplings/density.py", "(1.0 / (1.0 - near + _LEAST) + 1.0 / near)",
           "(1.0 / (1.0 - near + _LEAST))", "test_density"),
     Fault("density: no slope", "couplings/density.py", "0.5 * self.slope * sums", "0.5 * sums", "test_density"),
-    Fault("density: the constant is not free", "couplings/density.py", "excess - mean, 0.0)", "excess, 0.0)", "test_density"),
+    Fault("density: the constant is not free", "couplings/density.py", "values - mean, 0.0)", "values, 0.0)", "test_density"),
     Fault("contraction: the bound's pull", "couplings/contraction.py", "rho_forces - 2.0 * pull", "rho_forces - pull",
           "test_contraction"),
     Fault("contraction: forces of the degrees", "couplings/contraction.py", "rho[:, None] * laplacian.degree_forces + ",
