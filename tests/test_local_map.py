@@ -55,6 +55,12 @@ def test_the_loss_is_that_of_the_first_candidates_nearby(reach):
     assert relative_error(last.value_and_grad(Z)[1], numerical_gradient(last.value, Z, 1e-6)) < 1e-5
 
 
+def test_all_further_pairs_are_drawn_however_many_are_asked_for(monkeypatch):
+    # Of eight candidates, some are near pairs.
+    monkeypatch.setattr("graphcouple.couplings.local_map._CANDIDATES", 8)
+    assert bound()[0].basis(Z)[2].sum() == 60 * 8
+
+
 def test_phases_and_candidates_of_ten_steps():
     objective, _ = bound()
     plain = PairwiseControlled

@@ -133,10 +133,14 @@ def test_refusals():
     sentence = gc.PaCMAP(random_state=0).sentence.replace()
     with pytest.raises(ValueError, match="GraphCoupling has no law that places the rows beyond n_landmarks=50"):
         gc.GraphCoupling(**sentence, n_landmarks=50).fit(X)
-    with pytest.warns(UserWarning, match="100 near pairs of each point are lowered to 22, as there are 100 points"):
-        gc.PaCMAP(n_neighbors=100, max_iter=201, random_state=0).fit(X)
-    with pytest.warns(UserWarning, match="60 near pairs of each point are lowered to 22, as there are 100 points"):
-        gc.PaCMAP(n_neighbors=60, max_iter=201, random_state=0).fit(X)
+    for n, lowered, options in (
+        (100, "100 near pairs of each point are lowered to 22", {"n_neighbors": 100}),
+        (100, "60 near pairs of each point are lowered to 22", {"n_neighbors": 60}),
+        (20, "8 near pairs of each point are lowered to 4", {"n_neighbors": 8}),
+        (100, "10 near pairs of each point are lowered to 3", {"far_ratio": 30}),
+    ):
+        with pytest.warns(UserWarning, match=f"{lowered}, as there are {n} points. Lower n_neighbors, .* or far_ratio"):
+            gc.PaCMAP(**options, max_iter=201, random_state=0).fit(X[:n])
     with pytest.raises(ValueError, match="at least 3 points, got 2"):
         gc.PaCMAP().fit(np.eye(2))
     with pytest.raises(ValueError, match="n_near must be"):

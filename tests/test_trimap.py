@@ -83,6 +83,8 @@ def test_two_points_have_no_triplet():
 
 
 def test_wrong_parameters():
+    with pytest.warns(UserWarning, match="8 inliers of each point are lowered to 4, as there are 10 points"):
+        gc.TriMap(n_inliers=8, max_iter=1).fit(np.random.default_rng(0).normal(size=(10, 3)))
     for name, value in (("n_inliers", 0), ("n_outliers", 0.5), ("n_random", -1), ("weight_temp", 1.0)):
         with pytest.raises((TypeError, ValueError), match=name):
             TripletCoupling(**{name: value})

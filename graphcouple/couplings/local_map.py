@@ -22,8 +22,8 @@ from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.summation import EdgeSum, RadialFunction
 
-# Steps that share their drawn pairs, and candidates of each point. LocalMAP tries 100 for each of 20 further pairs; for
-# 10,000 digits, 200 in all give the same scores.
+# Steps that share their drawn pairs, and candidates of each point, at least. LocalMAP tries 100 for each of 20 further
+# pairs; for 10,000 digits, 200 in all give the same scores.
 _STEPS, _CANDIDATES = 10, 200
 
 
@@ -73,7 +73,7 @@ class LocallyAdjusted(PairwiseControlled):
 
         points, n = check_embedding(Z, n_points=self.n_points), self.n_points
         rng = np.random.default_rng((self._seed, self._block))
-        order, shifts = rng.permutation(n), 1 + rng.permutation(n - 1)[:_CANDIDATES]
+        order, shifts = rng.permutation(n), 1 + rng.permutation(n - 1)[: max(_CANDIDATES, 2 * self._n_drawn)]
         mixed, drawn = np.ascontiguousarray(points[order]), np.zeros((shifts.size, n), dtype=bool)
         limits = (self._reach**2, self._n_drawn, self._pairs.indptr, self._pairs.indices)
         over_rows(n, self._n_jobs, draw_nearby, mixed, order, shifts, *limits, drawn)

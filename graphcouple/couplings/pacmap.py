@@ -150,8 +150,9 @@ class PairwiseControlledCoupling(Coupling):
             return self
         names = ("n_near", "n_mid", "n_far")
         fewer = {name: max(1, getattr(self, name) * n // (wanted + self.n_near)) for name in names}
-        if self.n_near >= n or self.n_near > type(self).n_near:
-            warn_of_fewer("near pairs", self.n_near, fewer["n_near"], n, "n_neighbors")
+        # Few points have fewer pairs by default than many.
+        if self.n_near >= n or any(getattr(self, name) != getattr(type(self), name) for name in names):
+            warn_of_fewer("near pairs", self.n_near, fewer["n_near"], n, "n_neighbors, mid_ratio or far_ratio")
         return dataclasses.replace(self, **fewer)
 
     def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:

@@ -127,7 +127,7 @@ class TripletCoupling(Coupling):
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
         distances = problem.distances
         n_inliers = min(self.n_inliers, max(1, n // 2 - 1))
-        if self.n_inliers > type(self).n_inliers:
+        if self.n_inliers != type(self).n_inliers:
             warn_of_fewer("inliers", self.n_inliers, n_inliers, n, "n_inliers")
         near = most_likely(problem.posterior, n_inliers)
         # The most likely edges are those short beside the scales, so they are not always the shortest.
