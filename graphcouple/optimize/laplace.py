@@ -194,7 +194,8 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     if not asymmetry < _SYMMETRIC:
         raise ValueError(
             f"the objective is not smooth at Z: its second derivatives differ by {asymmetry:.2g} of the largest with "
-            "their order. Sum all pairs exactly (summation=Exact()), and keep points apart."
+            "their order. Use a latent kernel that is smooth at distance 0, such as Student(), keep points apart, and "
+            "in an objective of your own sum all pairs exactly (Exact())."
         )
     free = _rigid_motions(points)
     hessian = 0.5 * (hessian + hessian.T)
@@ -215,7 +216,8 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
         where = f"the objective falls in {falling} of {points.size} directions" if falling else slope
         warn(
             f"Z is not a minimum: {where}. Positions are less certain than the law says. Fit again with "
-            "warm_start=True, but not a map of AlignedMaps, which is a minimum only together with its ties."
+            "warm_start=True, but not a map of AlignedMaps, which is a minimum only together with its ties. Methods "
+            "with a fixed number of steps, such as TriMap, may end beside a minimum each time."
         )
     return PositionUncertainty(points, modes.reshape(*points.shape, -1), float(temperature), loose)
 
