@@ -224,7 +224,7 @@ def test_rows_that_differ_but_share_a_place_are_told():
         pytest.warns(ConvergenceWarning, match=r"points lie in 3 places although.* Lower the perplexity below"),
     ):
         gc.TSNE(perplexity=10, init=dots, random_state=0, **short).fit(blobs)
-    for size, remedy in (("n_neighbors", "Lower n_neighbors below"), (None, "Raise max_iter, or remove rows of X")):
+    for size, remedy in (("n_neighbors", "Lower n_neighbors below"), (None, "use init='random' or remove them")):
         with pytest.warns(ConvergenceWarning, match=remedy):
             warn_if_places_are_shared(blobs, dots, size)
 

@@ -175,7 +175,7 @@ def warn_if_places_are_shared(X: Any, Z: FloatArray, neighbors: str | None = "th
             f"Lower {neighbors} below the number of points in the smallest group, or the exaggeration, raise "
             "max_iter, or use a kernel with a heavier tail in the embedding."
             if neighbors
-            else "Raise max_iter, or remove rows of X that lie far from all others."
+            else "Raise max_iter, or, if rows of X lie far from all others, use init='random' or remove them."
         )
         warn(
             f"{rows.size} points lie in {places.size} place{'s' if places.size > 1 else ''} although their rows "
