@@ -223,6 +223,8 @@ def test_a_wrapped_map_that_is_turned_takes_new_points_along(points, tmp_path, m
     placed, losses = method.transform(new), method.point_losses()
     labels = method.predict(new) if make is gc.DistR else None
     method.embedding_ = turned = method.embedding_ @ TURN
+    if make is gc.DistR:
+        np.testing.assert_array_equal(method.prototypes_[method.labels_], turned)
     np.testing.assert_allclose(method.transform(new), placed @ TURN, atol=1e-3 * np.abs(placed).max())
     np.testing.assert_allclose(method.point_losses(), losses, rtol=1e-9)
     method.save(tmp_path / "turned.gc")

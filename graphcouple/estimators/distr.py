@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._numba.threads import threads_kept
 from graphcouple._support.validation import warn
@@ -120,9 +121,14 @@ class DistR(WithTerm):
             places, solution = _alternate(plan, part, rng, show)
         keep_places(plain, part, places[plan.labels], solution)
         self._take_from(plain)
-        # Coordinates have the precision of the points.
-        self.labels_, self.prototypes_ = plan.labels, places.astype(self.embedding_.dtype)
+        self.labels_ = plan.labels
         return self
+
+    @property
+    def prototypes_(self) -> FloatArray:
+        """The places of the map, which may have been turned."""
+        check_is_fitted(self)
+        return np.asarray(self.embedding_[np.unique(self.labels_, return_index=True)[1]])
 
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used, the losses and the sizes of clusters, as names and texts."""
@@ -142,9 +148,7 @@ class DistR(WithTerm):
         """Return the place that is nearest to where `transform` puts each new point, of shape (n_new,)."""
         from sklearn.metrics import pairwise_distances_argmin
 
-        # The map may have been turned.
-        numbers, first = np.unique(self.labels_, return_index=True)
-        return np.asarray(numbers[pairwise_distances_argmin(self.transform(X), self.embedding_[first])])
+        return np.asarray(pairwise_distances_argmin(self.transform(X), self.prototypes_))
 
 
 def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState, show: Progress) -> tuple[FloatArray, Solution]:
