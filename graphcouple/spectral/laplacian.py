@@ -23,10 +23,7 @@ import scipy.sparse as sp
 
 from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray, as_csr
-from graphcouple.spectral.eigen import complete_lanczos, smallest
-
-# Up to 300 nodes all eigenvalues are computed.
-_DENSE = 300
+from graphcouple.spectral.eigen import smallest
 
 # A gap is large if it is at least this share of the largest gap.
 _LARGE_GAP = 0.75
@@ -263,20 +260,11 @@ def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
 
 
 def _smallest_eigenvalues(graph: GraphLaplacian, k: int) -> FloatArray:
-    n = graph.n_nodes
-    if n <= _DENSE or 5 * k > n:
-        return np.linalg.eigvalsh(graph.matrix.toarray())[:k]
-
-    from scipy.sparse.linalg import aslinearoperator
-
-    # Each component has its own eigenvalue 0, and Lanczos iteration takes long to find equal eigenvalues.
+    # Each component has its own eigenvalue 0.
     if graph.components.n_parts > 1:
         parts = [_smallest_eigenvalues(graph.among(rows), min(k, rows.size)) for rows in graph.components.members()]
         return np.sort(np.concatenate(parts))[:k]
-    start = np.random.default_rng(0).normal(size=n)
-    similarity = aslinearoperator(graph._similarity)
-    values = complete_lanczos(similarity, k, start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
-    return np.sort(1.0 - values)
+    return np.r_[0.0, graph.embedding(k - 1)[0]] if k > 1 else np.zeros(1)
 
 
 def eigengaps(eigenvalues: FloatArray) -> IntArray:
