@@ -17,13 +17,7 @@ from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support
 from graphcouple.laws.copies import Copies
 from graphcouple.laws.priors.base import BINARY, GraphPrior
 from graphcouple.laws.priors.binary import symmetrized
-from graphcouple.laws.priors.posterior import (
-    GraphPosterior,
-    counted_edges,
-    draw_by_inversion,
-    draw_in_rows,
-    is_symmetric,
-)
+from graphcouple.laws.priors.posterior import GraphPosterior, counted_edges, draw_by_inversion, draw_in_rows
 from graphcouple.laws.priors.random_graph import RandomGraph, Rng
 
 
@@ -146,17 +140,20 @@ class RepeatedPosterior(RandomGraph):
         if (weights != np.floor(weights)).any():
             raise ValueError("the probability of a graph needs integer sample weights: fractions are not copies.")
         rows, columns, numbers = counted_edges(W, self.n_nodes)
-        at = self.law.support.find(rows, columns)
-        if (at < 0).any() or (rows == columns).any() or (self.unordered and not is_symmetric(rows, columns)):
+        support = self.law.support
+        at = support.find(rows, columns)
+        if (at < 0).any() or (rows == columns).any():
             return -np.inf
-        counts = np.zeros(self.law.support.n_edges)
+        counts = np.zeros(support.n_edges)
         counts[at] = numbers
+        if self.unordered and (counts != counts[support.find(support.indices, support.rows)]).any():
+            return -np.inf
         if self.prior.drawn_by == "pair":
-            once = ~self._is_own & ((self.law.support.rows < self.law.support.indices) | (not self.unordered))
+            once = ~self._is_own & ((support.rows < support.indices) | (not self.unordered))
             pairs = self._factor[once]
             return float(binom.logpmf(counts[once], pairs, self.law.edge_means[once]).sum())
         n_draws, chance = self.prior.draws * weights, self.law.edge_means / self.prior.draws
-        groups = self.law.support.rows
+        groups = support.rows
         if self.prior.drawn_by == "graph":
             groups, n_draws, chance = np.zeros_like(groups), n_draws.sum(keepdims=True), chance / self.n_nodes
         # The remaining draws are edges among the copies of a node.
