@@ -220,6 +220,8 @@ def test_a_report_needs_the_points_for_their_dimension(rng):
             gc.degeneracy_report(other, data)
     assert gc.degeneracy_report(law.posterior(distances), X, n_samples=5).n_features == 4
     by_class, y = gc.GraphModel("gaussian", "D", gc.Perplexity(5), target_weight=0.9), np.arange(30) % 2
+    report = gc.degeneracy_report(gc.laws.GraphMixture([by_class, by_class]), X, n_samples=5, y=y)
+    assert report.kernel == gc.Gaussian()
     report = gc.degeneracy_report(by_class, X, n_samples=5, y=y)
     again = gc.degeneracy_report(by_class.posterior(X, y=y), X, n_samples=5, y=y)
     np.testing.assert_array_equal(report.n_components, again.n_components)

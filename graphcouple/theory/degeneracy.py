@@ -39,7 +39,7 @@ class DegeneracyReport:
     n_samples : int
         Posterior graphs drawn.
     kernel : Kernel or None
-        None if a posterior was given without its model.
+        None if a posterior was given without its model, or the model mixes different kernels.
     assumptions : Assumptions or None
         Whether the kernel is bounded, and integrable on R^p.
     n_components : ndarray of shape (n_samples,)
@@ -80,7 +80,7 @@ class DegeneracyReport:
 
     def _kernel_text(self) -> str:
         if self.kernel is None or self.assumptions is None:
-            return "unknown: the posterior was given without its model"
+            return "unknown: the posterior was given without its model, or mixes different kernels"
         bounded, integrable = self.assumptions
         why = [] if bounded else ["unbounded at distance 0"]
         why += [] if integrable else [f"not integrable on R^{self.n_features}"]
@@ -185,7 +185,7 @@ def degeneracy_report(
             )
         kernels = model_or_posterior.kernels
         posterior: RandomGraph = model_or_posterior.posterior(X, y=y if model_or_posterior.uses_classes else None)
-        kernel = kernels[0] if len(kernels) == 1 else None
+        kernel = kernels[0] if all(each == kernels[0] for each in kernels) else None
     elif isinstance(model_or_posterior, RandomGraph):
         posterior, kernel = model_or_posterior, None
         refuse_weights(posterior.node_weights, "degeneracy_report")
