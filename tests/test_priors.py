@@ -101,6 +101,7 @@ def test_stored_zero_means_log_one_and_absent_means_impossible():
     assert log_kernel.nnz == 3
     mean = gc.Binary().posterior(log_kernel).mean()
     np.testing.assert_array_equal(mean.toarray(), 0.5 * (np.roll(np.eye(3), 1, axis=1)))
+    assert gc.Binary(np.zeros((3, 3))).posterior(log_kernel).n_edges == 0
 
 
 @pytest.mark.parametrize("kind", ["networkx", "networkx directed", "igraph", "igraph directed", "sparse"])

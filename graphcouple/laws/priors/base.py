@@ -171,7 +171,8 @@ class GraphPrior(ABC):
         if allowed is None:
             return self.log_scalar
         at = allowed[0].find(support.rows, support.indices)
-        favour = np.where(at >= 0, allowed[1][at], -np.inf)
+        favour = np.full(at.shape, -np.inf)
+        favour[at >= 0] = allowed[1][at[at >= 0]]
         if (own := support.rows == support.indices).any():
             # Edges among the copies of a weighted point.
             with np.errstate(divide="ignore"):
