@@ -9,6 +9,7 @@ from graphcouple.theory.field import component_indicators, laplacian
 from graphcouple.theory.normalizers import _RadialLaw
 from tests.reference import fast_and_nightly, literal_kernel, random_graph
 from tests.test_check_kernel import Growing
+from tests.test_sizes import Compact
 
 TRIANGLE = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
 PATH4 = np.diag([1, 2, 1], 1)
@@ -59,13 +60,15 @@ def test_two_points_against_one_integral(kernel):
     assert found.value == pytest.approx(np.log(total), abs=1e-9)
 
 
-def test_tails_that_hardly_converge_are_integrated_to_their_ends(rng):
+def test_integrals_reach_to_the_ends_of_tails_that_hardly_converge_and_to_edges(rng):
     """∫ (1 + r²/ν)^(−(ν+1)/2) over the plane is 2πν/(ν − 1); ∫ (e^|x| − 1)^(−w) over the line is 2π/sin πw."""
     W = np.array([[0.0, 1.0], [0.0, 0.0]])
     cases = [(gc.Student(dof), W, 2, np.log(np.pi * dof / (dof - 1.0))) for dof in (1.01, 1.05)]
     cases += [
         (gc.Odds(gc.Exponential()), w * W, 1, np.log(2 * np.pi / np.sin(np.pi * w) / 2**0.5)) for w in (0.5, 0.99)
     ]
+    # ∫ (1 − x²/100)^½ over −10 to 10 is 5π.
+    cases.append((Compact(), 0.25 * W, 1, np.log(5 * np.pi / 2**0.5)))
     for kernel, weighted, dim, wanted in cases:
         for method in ("closed", "monte carlo"):
             found = gc.PairwiseMRF(kernel).log_normalizer(weighted, dim, method=method, n_samples=100, rng=0)

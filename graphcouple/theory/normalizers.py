@@ -66,6 +66,9 @@ class _RadialLaw:
         self.kernel, self.weight, self.dim = kernel, weight, dim
         # As a function of t the integrand must vanish like a power of ‖x‖ at both ends, or the integral diverges.
         near, far = (weight * 2.0 * s * float(kernel.grad_log(s)) + dim for s in (1e-32, 1e60))
+        if float(kernel.log(1e60)) == -math.inf:
+            # Beyond its edge a kernel may state any gradient.
+            far = -math.inf
         self.powers = near, far
         self.integrable_near = near > 1e-9
         self.integrable = self.integrable_near and (far < -1e-9 or reach < math.inf)
@@ -74,13 +77,21 @@ class _RadialLaw:
             levels = self._log(scan)
             self.peak = float(levels.max())
             inside = np.flatnonzero(levels > self.peak + _NEGLIGIBLE)
-            self.domain = float(scan[inside[0]]), float(scan[inside[-1]])
+            self.domain = self._end(scan[: inside[0] + 1][::-1]), self._end(scan[inside[-1] :])
             self.mode = float(scan[int(levels.argmax())])
             low, high = self.domain
             self.tails = self.pdf(low) / near, self.pdf(high) / -far if reach == math.inf else 0.0
 
     def _log(self, t: Any) -> Any:
         return self.weight * self.kernel.log(np.exp(2.0 * np.asarray(t, dtype=np.float64))) + self.dim * np.asarray(t)
+
+    def _end(self, scan: FloatArray) -> float:
+        """Return the first of some places, moved to the kernel's edge if that lies between it and the second."""
+        inside, outside = float(scan[0]), float(scan[min(1, scan.size - 1)])
+        if self._log(outside) == -math.inf:
+            while (middle := 0.5 * (inside + outside)) not in (inside, outside):
+                inside, outside = (inside, middle) if self._log(middle) == -math.inf else (middle, outside)
+        return inside
 
     def pdf(self, t: float) -> float:
         return math.exp(float(self._log(t)) - self.peak)
