@@ -200,6 +200,8 @@ def test_co_membership_names_pairs_of_nodes(rng):
         M.co_membership([0, 1], [1])
     with pytest.raises(ValueError, match="nodes 0 to 39"):
         M.co_membership([0], [40])
+    with pytest.raises(ValueError, match="V must have 40 rows"):
+        M.batch_sums(np.zeros((39, 2)))
 
 
 def test_labels_are_the_operators_own(rng):
@@ -207,6 +209,26 @@ def test_labels_are_the_operators_own(rng):
     M = gc.AveragedProjection(labels)
     labels[:] = 1000
     assert M.labels.max() < 9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"rng": np.random.default_rng(0)}, ValueError),
+        ({"tol": 0.0}, ValueError),
+        ({"n_samples": "atuo"}, ValueError),
+        ({"n_samples": 10.7}, TypeError),
+        ({"svd_solver": "fulll"}, ValueError),
+        ({"n_components": 5}, ValueError),
+        ({"X": np.zeros((9, 4))}, ValueError),
+    ],
+)
+def test_arguments_of_a_sampled_pca_are_checked(arguments, error, rng):
+    X = rng.normal(size=(30, 4))
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(5)).posterior(X)
+    (name,) = arguments
+    with pytest.raises(error, match={"rng": "seed", "X": "X has 9 rows"}.get(name, name)):
+        sampled_pca(**{"X": X, "posterior": law, "n_components": 2, "rng": 0, **arguments})
 
 
 def test_a_report_needs_the_points_for_their_dimension(rng):

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.extmath import svd_flip
 
 from graphcouple._numba.threads import one_blas_thread
-from graphcouple._support.validation import warn
+from graphcouple._support.validation import check_integer, check_positive, is_word, warn
 from graphcouple.components.projection import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
@@ -160,7 +161,7 @@ def sampled_pca(
     n_samples: int | str = 100,
     tol: float = 0.02,
     svd_solver: str = "auto",
-    rng: np.random.RandomState | None = None,
+    rng: np.random.RandomState | int | None = None,
     n_jobs: int | None = None,
     progress: Callable[[int, float], Any] | None = None,
     callback: Callable[[int, float, FloatArray], Any] | None = None,
@@ -177,7 +178,7 @@ def sampled_pca(
     tol : float, default=0.02
         Ignored if `n_samples` is a number.
     svd_solver : {"auto", "full", "randomized"}, default="auto"
-    rng : numpy.random.RandomState, optional
+    rng : numpy.random.RandomState or int, optional
     n_jobs : int or None, default=None
     progress : callable, optional
         Called as ``progress(n_drawn, relative_error)`` while graphs are drawn.
@@ -195,13 +196,15 @@ def sampled_pca(
     >>> import graphcouple as gc
     >>> X, y = gc.datasets.load("iris")
     >>> law = gc.GraphModel("gaussian", "D", gc.Perplexity(10)).posterior(X)
-    >>> projection, pca = gc.components.sampled_pca(X, law, 2, n_samples="auto", rng=np.random.RandomState(0))
+    >>> projection, pca = gc.components.sampled_pca(X, law, 2, n_samples="auto", rng=0)
     >>> bool(pca.relative_error <= 0.02)
     True
     """
-    X, rng = as_points(X), np.random.RandomState(0) if rng is None else rng
-    seed = int(rng.randint(np.iinfo(np.int32).max))
-    goal = _FIRST_ROUND if n_samples == "auto" else int(n_samples)
+    X, state = as_points(X), check_random_state(0 if rng is None else rng)
+    _check_arguments(X, posterior.n_nodes, n_components, svd_solver)
+    tol, automatic = check_positive("tol", tol), is_word("n_samples", n_samples, "auto", "an integer")
+    seed = int(state.randint(np.iinfo(np.int32).max))
+    goal = _FIRST_ROUND if automatic else check_integer("n_samples", n_samples, 1)
     labels = np.empty((0, posterior.n_nodes), dtype=np.int32)
     error = np.nan
     while True:
@@ -215,19 +218,28 @@ def sampled_pca(
         labels = np.concatenate([labels, fresh])
         M = AveragedProjection(labels, n_jobs)
         with one_blas_thread(int(np.prod(X.shape))):
-            result = component_pca(X, M, n_components, svd_solver=svd_solver, rng=rng)
+            result = component_pca(X, M, n_components, svd_solver=svd_solver, rng=state)
         error = result.relative_error
         view = result.embedding.view()
         view.flags.writeable = False
         stop = callback is not None and bool(callback(goal, error, view))
-        done = n_samples != "auto" or result.constant or error <= tol
-        if n_samples == "auto" and goal >= MOST_SAMPLES and not (done or stop):
+        done = not automatic or result.constant or error <= tol
+        if automatic and goal >= MOST_SAMPLES and not (done or stop):
             warn(f"after {goal} graphs the relative error is {error:.3g}, above tol={tol}.", ConvergenceWarning)
         if stop or done or goal >= MOST_SAMPLES:
             return M, result
         # The error falls like N^(−1/2); a margin saves a round.
         n_needed = int(1.2 * goal * min(error / tol, 100.0) ** 2)
         goal = min(max(n_needed, goal + _FIRST_ROUND), 4 * goal, MOST_SAMPLES)
+
+
+def _check_arguments(X: Any, n_nodes: int, n_components: Any, svd_solver: Any) -> None:
+    if X.shape[0] != n_nodes:
+        raise ValueError(f"X has {X.shape[0]} rows, but the graphs have {n_nodes} nodes.")
+    if check_integer("n_components", n_components, 1) > min(X.shape):
+        raise ValueError(f"n_components={n_components} must be at most {min(X.shape)}, the smaller side of X.")
+    if svd_solver not in ("auto", "full", "randomized"):
+        raise ValueError(f"svd_solver must be 'auto', 'full' or 'randomized', got {svd_solver!r}.")
 
 
 def why_constant(M: AveragedProjection) -> str:
@@ -246,7 +258,7 @@ def component_pca(
     n_components: int,
     *,
     svd_solver: str = "auto",
-    rng: np.random.RandomState | None = None,
+    rng: np.random.RandomState | int | None = None,
 ) -> ComponentPCA:
     """Return PCA of MX.
 
@@ -260,7 +272,7 @@ def component_pca(
     svd_solver : {"auto", "full", "randomized"}, default="auto"
         "full" forms MX and decomposes it; "randomized" computes a few products with X and M; "auto" is "full" up to a
         million entries of X.
-    rng : numpy.random.RandomState, optional
+    rng : numpy.random.RandomState or int, optional
         For "randomized".
 
     Returns
@@ -279,10 +291,11 @@ def component_pca(
     array([3., 3., 3., 3.])
     """
     data = _Centred(as_points(X))
+    _check_arguments(data, M.shape[0], n_components, svd_solver)
     if svd_solver == "auto":
         svd_solver = "full" if data.shape[0] * data.shape[1] <= FULL_UP_TO else "randomized"
     width = min(n_components + OVERSAMPLING, *data.shape)
-    basis = _right_vectors(data, M, width, svd_solver, np.random.RandomState(0) if rng is None else rng)
+    basis = _right_vectors(data, M, width, svd_solver, check_random_state(0 if rng is None else rng))
     sums = M.batch_sums(data.times(basis))
     # M preserves the mean of the columns, but rounding does not if the data are far from the origin.
     sums -= sums.mean(axis=1, keepdims=True)

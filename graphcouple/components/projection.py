@@ -204,6 +204,8 @@ class AveragedProjection(LinearOperator):
         from graphcouple._numba.components import sum_component_means
 
         columns = np.ascontiguousarray(V, dtype=np.float64)
+        if columns.ndim != 2 or len(columns) != self.shape[0]:
+            raise ValueError(f"V must have {self.shape[0]} rows, one for each node, and columns, got {columns.shape}.")
         bounds = self.batch_bounds()
         out = np.zeros((bounds.size - 1, *columns.shape))
         over_rows(bounds.size - 1, self.n_jobs, sum_component_means, self.labels, bounds, columns, out, at_least=2)
