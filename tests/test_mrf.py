@@ -90,14 +90,14 @@ def test_enumeration_lists_every_graph_once(code, n):
         assert h == pytest.approx(wanted[W.astype(int).tobytes()], abs=1e-12)
 
 
-@pytest.mark.parametrize(("code", "n"), [("D", 4), ("B", 3), pytest.param("E", 4, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(("code", "n"), [("D", 4), ("B", 3), ("S", 4), pytest.param("E", 4, marks=pytest.mark.nightly)])
 def test_finite_epsilon_posterior_tends_to_the_limit_linearly(code, n, rng):
     """Proposition 1."""
     X = rng.normal(size=(n, 2))
-    model = gc.GraphModel(gc.Gaussian(), code)
-    limit = gc.finite_epsilon_posterior(model, X, 0.0)
-    np.testing.assert_allclose(limit.mean(), model.posterior(X).mean(), rtol=1e-12)
-    tv = [gc.finite_epsilon_posterior(model, X, e).total_variation(limit) for e in (1e-3, 1e-4, 1e-5)]
+    model, y = gc.GraphModel(gc.Gaussian(), code, target_weight=0.5), np.arange(n) % 2
+    limit = gc.finite_epsilon_posterior(model, X, 0.0, y=y)
+    np.testing.assert_allclose(limit.mean(), model.posterior(X, y=y).mean(), rtol=1e-12)
+    tv = [gc.finite_epsilon_posterior(model, X, e, y=y).total_variation(limit) for e in (1e-3, 1e-4, 1e-5)]
     np.testing.assert_allclose([tv[0] / tv[1], tv[1] / tv[2]], 10.0, rtol=0.02)
 
 
@@ -138,6 +138,12 @@ def test_the_posterior_at_a_finite_epsilon_is_of_one_model():
             "at least 0",
         ),
         (lambda: gc.PairwiseMRF(gc.Gaussian()).sample_centred(TRIANGLE, 2, size=-1), "size"),
+        (lambda: gc.PairwiseMRF(gc.Gaussian()).sample_centred(TRIANGLE, 0), "dim must be at least 1"),
+        (lambda: gc.PairwiseMRF(gc.Gaussian(), np.eye(2)).sample_centred(TRIANGLE, 3), "but dim=3"),
+        (
+            lambda: gc.finite_epsilon_posterior(GAUSSIAN, np.eye(3), 1.0, theta=lambda R: np.ones(R)),
+            r"theta\(\d\) must have shape",
+        ),
         (lambda: enumerate_graphs("B", 4), "2 to 3"),
         (lambda: gc.finite_epsilon_posterior(gc.GraphModel(gc.Gaussian(), "D"), np.ones((3, 1)), -1.0), "epsilon"),
         (lambda: gc.finite_epsilon_posterior(GAUSSIAN, np.ones((3, 1)), np.inf), "epsilon must be a finite number"),

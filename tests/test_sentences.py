@@ -180,8 +180,8 @@ def test_an_observed_graph_under_prior_b_is_itself():
     assert law.entropy() < 1e-10
     assert law.log_prob(ring) == pytest.approx(0.0, abs=1e-10)
     for wrong, error in (("a graph", TypeError), (-np.eye(3, k=1), ValueError), (3 * np.eye(3, k=1), ValueError)):
-        with pytest.raises(error, match="graph"):
-            gc.Binary().around(wrong)
+        with pytest.raises(error, match="friends"):
+            gc.Binary().around(wrong, name="friends")
 
 
 @pytest.mark.parametrize("code", "BDES")

@@ -189,6 +189,11 @@ class PairwiseMRF:
             raise ValueError(f"covariance has shape {self.covariance.shape}, but X has {X.shape[1]} columns.")
         return np.linalg.solve(np.linalg.cholesky(self.covariance), X.T).T
 
+    def _check_dim(self, dim: int) -> None:
+        check_integer("dim", dim, 1)
+        if self.covariance is not None and self.covariance.shape[0] != dim:
+            raise ValueError(f"covariance has shape {self.covariance.shape}, but dim={dim}.")
+
     def log_density(self, X: Any, W: GraphLike) -> float:
         """Return log f(X, W) = Σ_ij W_ij log k(x_i − x_j), unnormalised, in nats.
 
@@ -238,11 +243,9 @@ class PairwiseMRF:
             Monte Carlo cannot decide whether the integral is finite, since the kernel is not integrable along an edge
             of a cycle; `log_box_integral` takes such kernels.
         """
-        check_integer("dim", dim, 1)
+        self._check_dim(dim)
         if method not in ("auto", "closed", "quadrature", "monte carlo"):
             raise ValueError(f"method must be 'auto', 'closed', 'quadrature' or 'monte carlo', got {method!r}.")
-        if self.covariance is not None and self.covariance.shape[0] != dim:
-            raise ValueError(f"covariance has shape {self.covariance.shape}, but dim={dim}.")
         graph = _undirected(self._equivalent(W))
         n_components, labels = csgraph.connected_components(graph, directed=False)
         free = graph.shape[0] - n_components
@@ -313,6 +316,7 @@ class PairwiseMRF:
         """
         if not isinstance(self.kernel, Gaussian):
             raise ValueError(f"only the Gaussian kernel's field can be sampled directly, got {self.kernel!r}.")
+        self._check_dim(dim)
         if size is not None:
             check_integer("size", size, 0)
         L = laplacian(self._equivalent(W))

@@ -55,7 +55,7 @@ def enumerate_graphs(code: str, n_nodes: int) -> tuple[IntArray, FloatArray]:
     code : str
         The prior's code, such as "B".
     n_nodes : int
-        At most 3 for B, 4 for D and E.
+        At most 3 for B, 4 for D, E and S.
 
     Raises
     ------
@@ -76,6 +76,7 @@ def finite_epsilon_posterior(
     X: Any,
     epsilon: float,
     *,
+    y: Any = None,
     covariance: FloatArray | None = None,
     theta: Callable[[int], FloatArray] | None = None,
     log_field: Callable[[FloatArray], float] | None = None,
@@ -90,9 +91,11 @@ def finite_epsilon_posterior(
     model : GraphModel
         The limit posterior's model, without thresholding.
     X : array of shape (n, p)
-        At most 3 points for prior B, 4 for D and E.
+        At most 3 points for prior B, 4 for D, E and S.
     epsilon : float
         At least 0; 0 gives the limit.
+    y : array of shape (n,), optional
+        Classes, for a model with a `target_weight`.
     covariance : ndarray of shape (p, p), optional
         Σ, positive definite; the identity by default.
     theta : callable, optional
@@ -131,13 +134,9 @@ def finite_epsilon_posterior(
     if model.symmetrize is not None:
         raise ValueError("the finite-epsilon posterior is a law of directed graphs; pass a model with symmetrize=None.")
     points = np.asarray(as_points(X), dtype=np.float64)
-    law: Any = model.posterior(points)
-    graphs, log_base = law.prior_class.enumerate(law.n_nodes)
-    eta = np.full((law.n_nodes,) * 2, -np.inf)
-    eta[law.support.rows, law.support.indices] = law.natural_parameters
-    present = graphs > 0
-    with np.errstate(invalid="ignore"):
-        log_mass = log_base + np.where(present, graphs * eta, 0.0).sum(axis=(1, 2))
+    law: Any = model.posterior(points, y=y)
+    graphs = law.prior_class.enumerate(law.n_nodes)[0]
+    log_mass = np.array([law.log_prob(W) for W in graphs])
     white = PairwiseMRF(model.kernel, covariance).whiten(points)
     for g, W in enumerate(graphs if epsilon > 0 else ()):
         indicators = component_indicators(W)
@@ -146,6 +145,8 @@ def finite_epsilon_posterior(
             continue
         means = indicators.T @ white
         precision = np.eye(len(means)) if theta is None else np.asarray(theta(len(means)))
+        if precision.shape != (len(means),) * 2:
+            raise ValueError(f"theta({len(means)}) must have shape {(len(means),) * 2}, got {precision.shape}.")
         log_mass[g] -= 0.5 * epsilon * float(np.trace(means.T @ precision @ means))
     mass = np.exp(log_mass - log_mass.max())
     return EnumeratedPosterior(graphs, mass / mass.sum())

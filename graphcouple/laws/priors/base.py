@@ -222,9 +222,9 @@ class GraphPrior(ABC):
                 f"edge_prior of {type(self).__name__} forbids {forbidden.size} edges of {name}, the first from "
                 f"{support.rows[at]} to {support.indices[at]}; drop these edges, or raise their prior above 0."
             )
-        return self._around(support, weights)
+        return self._around(support, weights, name)
 
-    def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
+    def _around(self, support: Support, weights: FloatArray, name: str) -> GraphPosterior:
         # The mean already holds what the edge prior did to it.
         return self.posterior_class(support, np.log(weights))
 

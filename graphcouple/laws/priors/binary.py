@@ -157,10 +157,10 @@ class Binary(GraphPrior):
         p = share * np.divide(means, pairs, out=np.zeros_like(means), where=pairs > 0)
         return -float(pairs @ (xlogy(p, p) + xlogy(1.0 - p, 1.0 - p)))
 
-    def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
+    def _around(self, support: Support, weights: FloatArray, name: str) -> GraphPosterior:
         if (weights > 1).any():
             raise ValueError(
-                f"graph has an edge of weight {weights.max():.4g}, but under prior B weights are probabilities; "
+                f"{name} has an edge of weight {weights.max():.4g}, but under prior B weights are probabilities; "
                 "divide them by the largest."
             )
         reverses = support.find(support.indices, support.rows)

@@ -12,12 +12,12 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple._support.validation import changed, warn
-from graphcouple.graphs import FloatArray, Support, cached_if_few
+from graphcouple.graphs import FloatArray, IntArray, Support, cached_if_few
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, register
 from graphcouple.laws.priors.log_domain import UNDERFLOW, mean_forces, row_log_sums
 from graphcouple.laws.priors.posterior import GraphPosterior, sum_x_log_x
-from graphcouple.laws.priors.unit_out_degree import UnitOutDegreePosterior
+from graphcouple.laws.priors.unit_out_degree import UnitOutDegree, UnitOutDegreePosterior
 from graphcouple.summation import Exact, KernelValue, Summation
 from graphcouple.summation.directions import mean_of_directions
 
@@ -192,15 +192,20 @@ class DoublyStochastic(GraphPrior):
             raise ValueError("edge_prior must allow both directions of an edge under prior S, whose mean is symmetric.")
         return allowed
 
-    def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
+    @classmethod
+    def enumerate(cls, n_nodes: int) -> tuple[IntArray, FloatArray]:
+        """Return every graph of prior D, and its log base measure, 0."""
+        return UnitOutDegree.enumerate(n_nodes)
+
+    def _around(self, support: Support, weights: FloatArray, name: str) -> GraphPosterior:
         graph = support.to_csr(weights)
         sums = np.asarray(graph.sum(axis=1)).ravel()
         if abs(graph - graph.T).max() > 1e-6 * graph.max() or not np.allclose(sums, sums[0], rtol=1e-6):
             raise ValueError(
-                "the mean of a law of prior S is symmetric, and its rows have equal sums, which is not so of this "
-                "graph; take the law of its log-weights, prior.posterior(log_weights), which balances them."
+                "the mean of a law of prior S is symmetric, and its rows have equal sums, which is not so of "
+                f"{name}; take the law of its log-weights, prior.posterior(log_weights), which balances them."
             )
-        return super()._around(support, weights)
+        return super()._around(support, weights, name)
 
     def least_cross_entropy(
         self, means: FloatArray, n_nodes: float, share: float = 1.0, pairs: FloatArray | None = None
