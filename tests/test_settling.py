@@ -144,9 +144,11 @@ def test_a_small_gradient_where_all_points_are_in_one_place_is_no_convergence():
 @pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_a_collapsed_result_says_so():
     objective, X = tsne_of(noise()), noise()
+    slow = gc.MomentumGains(1e-3, exaggeration=gc.Exaggeration(1.0, 0))
     with pytest.warns(ConvergenceWarning, match="collapsed"):
-        solution = gc.solve(objective, 1e-9 * X[:, :2], gc.MomentumGains(1e-3), max_iter=20, tol=1.0)
+        solution = gc.solve(objective, 1e-9 * X[:, :2], slow, max_iter=40, tol=1.0)
     assert solution.message.startswith("collapsed")
+    assert solution.n_iter == 40
     assert not solution.converged
 
 

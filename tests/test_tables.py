@@ -220,7 +220,7 @@ def test_a_first_row_of_numbers_and_a_name_is_not_dropped_silently(tmp_path):
         assert read_points(path, "label")[1].tolist() == [7, 8]
         for text in (
             "0,1,2,kind\n1,.5,3,a\n",
-            ",0,1,2,kind\n0,.5,3,1,a\n",
+            ",0,1,kind\n0,5,3,a\n",
             "kind,1990,1991,1992\na,.5,3,1\n",
             '"a\n,b";kind\n1;a\n',
         ):

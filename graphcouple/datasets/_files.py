@@ -204,8 +204,8 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     named = pairs[first[0] == "" :]
     numbers = [pair for pair in named if any(map(_is_number, pair))]
     above, below = ([pair[row] for pair in numbers] for row in (0, 1))
-    # Beside text, few numbers in order, and whole numbers above whole numbers, may well be data.
-    doubtful = numbers != named and (len(numbers) < 3 or all(map(str.isdecimal, below)))
+    # Beside text and without an index, one number, and whole numbers above whole numbers, may well be data.
+    doubtful = named == pairs != numbers and (len(numbers) < 2 or all(map(str.isdecimal, below)))
     numbered = bool(numbers) and not doubtful and _number_columns(above, below)
     return first, second, (without_numbers and not missing) or over or numbered
 

@@ -78,14 +78,17 @@ def _numbers_of(frame: Any) -> Any:
     """Return a table whose missing numbers are NaN; raise if a column holds other values."""
     from pandas.api.types import is_numeric_dtype
 
+    objects = [name for name, dtype in frame.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind == "O"]
     for name, dtype in frame.dtypes.items():
-        if dtype.kind == "O" and not hasattr(frame, "dask"):
+        is_numeric = is_numeric_dtype(dtype)
+        if name in objects and not hasattr(frame, "dask"):
             with suppress(TypeError, ValueError):
-                frame = frame.astype({name: np.float64})
-        if not is_numeric_dtype(frame.dtypes[name]):
+                frame[name].astype(np.float64)
+                is_numeric = True
+        if not is_numeric:
             raise TypeError(f"X must hold real numbers, and its column {name!r} has dtype {dtype}; encode or drop it.")
     missing = [name for name, dtype in frame.dtypes.items() if not isinstance(dtype, np.dtype)]
-    return frame.astype(dict.fromkeys(missing, np.float64))
+    return frame.astype(dict.fromkeys([*objects, *missing], np.float64))
 
 
 def check_finite(rows: NDArray[Any], numbers: NDArray[Any]) -> None:

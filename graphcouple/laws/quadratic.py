@@ -39,9 +39,9 @@ class _ConditionedTransport(ConditionedAffinities):
     def _affinities(self, edges: Support, cost: FloatArray, rows: DistanceRows) -> FloatArray:
         means = _of_perplexity(edges, cost, self.model.bandwidth.perplexity)
         if means is None:
-            cause, remedy = "the edges allow no symmetric mean whose rows sum to 1", "Raise n_neighbors"
-            if edges.complete:
-                cause, remedy = "a point may lie too far from all others", "Remove outliers"
+            cause, remedy = "a point may lie too far from all others", "Remove outliers"
+            if not edges.complete:
+                cause, remedy = f"{cause}, or the edges allow no symmetric mean", "Remove outliers, raise n_neighbors"
             warn(
                 f"no quadratic transport of this perplexity was found: more neighbours may be tied, or {cause}. The "
                 f"law has symmetric entropic affinities instead. {remedy}, or raise the perplexity.",
