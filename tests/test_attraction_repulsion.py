@@ -243,7 +243,7 @@ def test_gradients_of_approximations_descend_while_the_lemma_says_so():
         if met == 1000:
             break
     assert met == 1000
-    # The proof bounds λ_1/λ_k of the embedding by that of the points; without that, the lemma is not true.
+    # The proof bounds λ_1/λ_k of the embedding by the ratio of the points; without this bound, the lemma is not true.
     assert set(failing) == {(True, False)}
 
 
