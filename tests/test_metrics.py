@@ -217,6 +217,8 @@ def test_no_unit_breaks_a_tie(rng, p, unit):
     wanted = [literal_neighborhoods(X * 1.0, Z * 1.0, K)[0] for K in range(1, 59)]
     for scaled in (unit * X, sp.csr_array(unit * X)):
         np.testing.assert_allclose(metrics.neighborhood_curves(scaled, unit * Z).preservation, wanted, atol=1e-12)
+    triplets = [metrics.triplet_correlation(scale * X, scale * Z, random_state=0) for scale in (1.0, unit)]
+    assert triplets[1] == pytest.approx(triplets[0], abs=1e-12)
 
 
 def test_single_precision_points_are_ranked_in_double(rng):
@@ -224,6 +226,11 @@ def test_single_precision_points_are_ranked_in_double(rng):
     found = metrics.neighborhood_curves(X, Z).preservation
     exact = [literal_neighborhoods(X.astype(np.float64), Z.astype(np.float64), K)[0] for K in range(1, 59)]
     np.testing.assert_allclose(found, exact, atol=1e-12)
+    alike = (10.0 + 0.003 * X).astype(np.float32)
+    found, exact = (
+        metrics.neighborhood_curves(points, Z, metric="cosine") for points in (alike, alike.astype(np.float64))
+    )
+    np.testing.assert_array_equal(found.preservation, exact.preservation)
 
 
 def test_a_points_distance_from_itself_is_not_looked_at(rng):
@@ -238,3 +245,40 @@ def test_points_far_from_the_origin_keep_their_ties(rng):
     X, Z = rng.integers(0, 3, size=(60, 30)).astype(float), rng.normal(size=(60, 2))
     expected = metrics.neighborhood_curves(X, Z).preservation
     np.testing.assert_array_equal(metrics.neighborhood_curves(X + 1e6, Z).preservation, expected)
+
+
+@pytest.mark.parametrize(("form", "metric"), [(sp.csr_array, "euclidean"), (sp.csr_array, "l2"), (np.array, "l2")])
+def test_points_far_from_the_origin_keep_their_distances(rng, form, metric):
+    X = rng.normal(size=(60, 5))
+    far = form(X + 1e8 * np.eye(5)[0])
+    assert metrics.k_ary_preservation(far, X, 5, metric=metric) == 1.0
+    assert metrics.distance_correlation(far, X, metric) == pytest.approx(1.0)
+    assert metrics.triplet_correlation(far, X, metric, random_state=0) > 0.999
+    assert metrics.density_match(far, X, 5, metric=metric).slope == pytest.approx(1.0)
+
+
+def test_rounding_of_equal_distances_is_no_correlation(rng):
+    for n in (3, 5, 6, 7, 37, 60, 101):
+        Z = rng.normal(size=(n, 2))
+        for X, metric in ((np.eye(n), "euclidean"), (1.1 - 1.1 * np.eye(n), "precomputed")):
+            with pytest.raises(ValueError, match="all points of X are equally far"):
+                metrics.distance_correlation(X, Z, metric)
+    with pytest.warns(UserWarning, match="no distance correlation: all points of X"):
+        assert np.isnan(metrics.evaluate(X, Z, metric="precomputed")["distance correlation"])
+
+
+@pytest.mark.parametrize("form", [np.array, sp.csr_array, np.float32])
+def test_densities_leave_out_copies_in_direction_and_see_near_copies(rng, form):
+    X, Z = rng.gamma(2.0, size=(60, 8)), rng.normal(size=(60, 2))
+    for a in (0, 8, 16):
+        X[a : a + 8] = np.outer(rng.uniform(0.5, 3.0, 8), X[a])
+    kept = metrics.density_match(form(X), Z, 5, metric="cosine")
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    squares = np.sort(0.25 * distances(unit) ** 4, axis=1)[24:, 1:6]
+    radii, map_radii = (
+        0.5 * np.log(values.mean(axis=1)) for values in (squares, np.sort(distances(Z) ** 2, axis=1)[24:, 1:6])
+    )
+    assert kept.correlation == pytest.approx(np.corrcoef(radii, map_radii)[0, 1], abs=1e-5)
+    if form is not np.float32:
+        X[1:5] = X[0] + 1e-9 * rng.normal(size=(4, 8))
+        assert metrics.density_match(form(X), Z, 5).slope == pytest.approx(metrics.density_match(X, Z, 5).slope)

@@ -178,6 +178,7 @@ def test_neighborhoods_that_cannot_be_compared_are_refused(score, Z, K, error, m
         (lambda: metrics.class_mean_disparity(X10, X10[:9], [0] * 5 + [1] * 5), "9 rows, but X has 10"),
         (lambda: metrics.class_mean_disparity(X10, np.ones((10, 2)), [0] * 5 + [1] * 5), "coincide"),
         (lambda: metrics.seed_stability([X10]), "at least two"),
+        (lambda: metrics.unregister("nope"), "score must be one of"),
         (lambda: metrics.seed_stability([X10, X10[:9]]), "one shape"),
         (lambda: metrics.seed_stability([X10, np.full((10, 3), np.nan)]), "holds NaN"),
         (lambda: metrics.evaluate(X10, X10, np.zeros(10)), "single class"),
@@ -361,11 +362,27 @@ def test_unknown_classes_are_scored_as_one_only_with_a_warning(rng):
         warnings.simplefilter("always")
         metrics.evaluate(Z, Z, y - 1)
         gc.compare({"PCA": gc.PrecisionCoupling()}, Z, (y - 1).astype(str))
-    assert ["y is -1 for 20 points" in str(each.message) for each in caught] == [True, True]
+        metrics.knn_accuracy(Z, y - 2)
+    assert ["y is -1 for 20 points" in str(each.message) for each in caught] == [True, True, True]
     metrics.knn_accuracy(Z, np.where(y > 0, 1, -1))
 
 
-def test_clusters_are_the_same_wherever_the_map_lies(rng):
-    Z = rng.normal(size=(60, 2)) + 5.0 * np.repeat(np.eye(2), 30, axis=0)
-    near, far = (metrics.cluster_scores(Z + shift, n_clusters=2) for shift in (0.0, 1e9))
+def test_classes_are_scored_the_same_wherever_the_map_lies_and_in_any_unit(rng):
+    y = np.repeat([0, 1], 30)
+    Z = rng.normal(size=(60, 2)) + 2.0 * np.eye(2)[y]
+    near, far, small = (metrics.cluster_scores(each, n_clusters=2) for each in (Z, Z + 1e9, 1e-9 * Z))
     np.testing.assert_allclose(far, near, rtol=1e-5)
+    np.testing.assert_allclose(small, near, rtol=1e-9)
+    wide = np.column_stack([Z, rng.normal(size=(60, 15))])
+    assert metrics.knn_accuracy(wide + 1e9, y) == pytest.approx(metrics.knn_accuracy(wide, y), abs=0.05)
+
+
+def test_scores_that_are_undefined_are_nan_and_the_others_stay(rng):
+    y = np.arange(60) % 4
+    X, Z = np.eye(4)[y] + 1e-13 * rng.normal(size=(60, 4)), rng.normal(size=(60, 2))
+    with pytest.warns(UserWarning, match="no class-mean disparity: principal components 2 and 3"):
+        scores = metrics.evaluate(X, Z, y)
+    assert scores.index[scores.isna()].tolist() == ["class-mean disparity"]
+    with pytest.warns(UserWarning, match="no NMI, silhouette and Davies-Bouldin: there are only 2 different points"):
+        scores = metrics.evaluate(rng.normal(size=(60, 4)), np.repeat(Z[:2], 30, axis=0), y)
+    assert scores.index[scores.isna()].tolist() == ["NMI", "silhouette", "Davies-Bouldin"]

@@ -42,6 +42,7 @@ class Registry(Generic[T]):
 
     def remove(self, name: str) -> None:
         """Remove a name."""
+        self[name]
         del self._entries[name]
 
     def register(self, name: str) -> Callable[[T], T]:

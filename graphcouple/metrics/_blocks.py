@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import is_precomputed, near_origin
 from graphcouple.neighbors.by_metric import as_compared
+from graphcouple.neighbors.points import dense_if_far
 
 Distances = Callable[..., FloatArray]
 
@@ -27,18 +28,25 @@ def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
     if is_precomputed(metric):
         D = _complete(points)
         return lambda rows, columns=None: _check_block(D[rows] if columns is None else D[np.ix_(rows, columns)])
+    if metric in ("euclidean", "l2"):
+        metric, points = "euclidean", dense_if_far(points)
     if metric != "euclidean" or sp.issparse(points):
-        points = as_compared(points, metric)
+        points = as_compared(points.astype(dtype, copy=False) if dtype == np.float64 else points, metric)
         _check_metric(points, metric)
         return lambda rows, columns=None: _check_block(
             _pairwise(points[rows], points if columns is None else points[columns], metric)
         )
     narrow = points.shape[1] <= _NARROW
-    points = near_origin(points.astype(np.float64, copy=False) if narrow or dtype == np.float64 else points)
-    largest = max(float(points.max()), -float(points.min()))
-    # A power of two, so that equal distances stay equal.
-    points = np.ldexp(points, -int(np.frexp(largest)[1])) if largest > 0 else points
+    points = of_unit_size(
+        near_origin(points.astype(np.float64, copy=False) if narrow or dtype == np.float64 else points)
+    )
     return _by_differences(points, dtype) if narrow else _by_products(points.astype(dtype, copy=False))
+
+
+def of_unit_size(points: FloatArray) -> FloatArray:
+    """Return points divided by a power of two, so that equal distances stay equal, whose largest entry is about 1."""
+    largest = max(float(points.max()), -float(points.min()))
+    return np.ldexp(points, -int(np.frexp(largest)[1])) if largest > 0 else points
 
 
 def _pairwise(left: Any, right: Any, metric: str) -> FloatArray:

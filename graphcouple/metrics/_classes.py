@@ -17,12 +17,17 @@ from graphcouple._support.validation import (
     check_random_state,
     warn,
 )
-from graphcouple.metrics._distances import check_apart, disparity
+from graphcouple.graphs import FloatArray
+from graphcouple.metrics._blocks import of_unit_size
+from graphcouple.metrics._distances import Undefined, check_apart, disparity
 from graphcouple.metrics._relations import as_map
-from graphcouple.neighbors import as_points
+from graphcouple.neighbors import as_points, near_origin
 
 # The silhouette compares all pairs of its rows, here 10⁸.
 _SILHOUETTE_ROWS = 10_000
+
+# Components whose lengths differ by less than this share of the first are equally long.
+_EQUAL = 1e-9
 
 
 def check_classes(y: Any, n: int) -> NDArray[np.int64]:
@@ -33,10 +38,11 @@ def check_classes(y: Any, n: int) -> NDArray[np.int64]:
     names, classes = np.unique(labels, return_inverse=True)
     if names.size < 2:
         raise ValueError(f"y holds a single class, {names.tolist()[0]!r}; scores of classes need two or more.")
-    if names[0] in (UNLABELLED, str(UNLABELLED)) and names.size > 2:
+    unknown = [k for k, name in enumerate(names.tolist()) if name in (UNLABELLED, str(UNLABELLED))]
+    if unknown and names.size > 2:
         warn(
-            f"y is -1 for {int((classes == 0).sum())} points, which are scored as one class; in `fit`, -1 stands for "
-            "an unknown class. Leave those points out if their class is not known."
+            f"y is -1 for {np.count_nonzero(classes == unknown[0])} points, which are scored as one class; in `fit`, "
+            "-1 stands for an unknown class. Leave those points out if their class is not known."
         )
     if names.size == n:
         raise ValueError(
@@ -84,7 +90,8 @@ def knn_accuracy(Z: Any, y: Any, n_neighbors: int = 10, *, n_folds: int = 5, n_j
 
     from graphcouple._numba.threads import effective_n_jobs
 
-    points = as_map(Z)
+    # scikit-learn's distances from products cancel far from 0.
+    points = near_origin(as_map(Z))
     classes = check_classes(y, points.shape[0])
     largest = int(np.bincount(classes).max())
     if check_integer("n_folds", n_folds, 2) > largest:
@@ -166,7 +173,7 @@ def cluster_scores(
     from sklearn.metrics import davies_bouldin_score, normalized_mutual_info_score, silhouette_score
     from sklearn.utils import check_random_state as sklearn_random_state
 
-    points = as_map(Z).astype(np.float64, copy=False)
+    points: FloatArray = as_map(Z).astype(np.float64, copy=False)
     n = points.shape[0]
     classes = None if y is None else check_classes(y, n)
     if n_clusters is None and classes is None:
@@ -177,13 +184,13 @@ def cluster_scores(
         raise ValueError(f"n_clusters={k} must be at most {n - 1}, one less than the points.")
     n_different = np.unique(points, axis=0).shape[0]
     if n_different < k:
-        raise ValueError(f"there are only {n_different} different points for n_clusters={k}; lower it.")
+        raise Undefined(f"there are only {n_different} different points, and n_clusters={k} needs {k} or more.")
     seed = random_state
     if not (isinstance(seed, np.random.RandomState) or (isinstance(seed, (int, np.integer)) and 0 <= seed < 2**32)):
         seed = int(check_random_state(random_state).integers(2**31))
     clusters = KMeans(k, n_init=n_init, random_state=seed).fit_predict(points)
-    # Distances from products cancel far from 0.
-    points, rows = centred(points), np.arange(n)
+    # Distances from products cancel far from 0, and scikit-learn takes clusters of less than 1e-8 for points.
+    points, rows = of_unit_size(centred(points)), np.arange(n)
     if n > _SILHOUETTE_ROWS:
         rows = sklearn_random_state(seed).permutation(n)[:_SILHOUETTE_ROWS]
         if np.unique(clusters[rows]).size < 2:
@@ -217,7 +224,8 @@ def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
     Raises
     ------
     TypeError, ValueError
-        When lengths differ, there is a single class, or all class means coincide.
+        When lengths differ, there is a single class, all class means coincide, or no linear arrangement is the best, as
+        for class means that are equally far apart.
 
     Examples
     --------
@@ -235,6 +243,11 @@ def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
     _, lengths, axes = np.linalg.svd(centred, full_matrices=False)
     linear = np.zeros_like(map_means)
     q = min(map_means.shape[1], lengths.size)
+    if q < lengths.size and lengths[q - 1] - lengths[q] <= _EQUAL * lengths[0] < lengths[q]:
+        raise Undefined(
+            f"principal components {q} and {q + 1} of the class means of X are equally long, so no arrangement in {q} "
+            "dimensions is the best linear one."
+        )
     linear[:, :q] = centred @ axes[:q].T
     return disparity(linear, map_means, ("the class means of X", "the class means of Z"))
 

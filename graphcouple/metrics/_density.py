@@ -91,7 +91,8 @@ def density_match(X: Any, Z: Any, K: int = 10, *, metric: str = "euclidean", n_j
     if not square > least:
         return DensityMatch(np.nan, np.nan)
     norm = float(np.sqrt(square * square_map))
-    return DensityMatch(product / norm if square_map > least else np.nan, product / square)
+    correlation = float(np.clip(product / norm, -1.0, 1.0)) if square_map > least else np.nan
+    return DensityMatch(correlation, product / square)
 
 
 def _log_radii(points: Any, K: int, metric: str, n_jobs: int | None) -> FloatArray:

@@ -63,10 +63,10 @@ def correlation_of(relations: Relations) -> float:
     count, d, e, dd, ee, de = relations.moments.tolist()
     variances = dd - d * d / count, ee - e * e / count
     tol = 1e-12 if relations.n_rows == relations.n else SINGLE
-    for name, variance, size in zip("XZ", variances, relations.sizes.tolist(), strict=True):
-        if variance <= count * (tol * size) ** 2:
-            raise ValueError(f"all points of {name} are equally far from each other: the correlation is undefined.")
-    return (de - d * e / count) / float(np.sqrt(variances[0] * variances[1]))
+    for name, variance in zip("XZ", variances, strict=True):
+        if not variance > count * tol**2:
+            raise Undefined(f"all points of {name} are equally far from each other: the correlation is undefined.")
+    return float(np.clip((de - d * e / count) / np.sqrt(variances[0] * variances[1]), -1.0, 1.0))
 
 
 def triplet_correlation(
@@ -173,14 +173,14 @@ def seed_stability(embeddings: Sequence[Any], K: int | None = None, *, n_jobs: i
     return float(np.mean([1.0 - disparity(a, b) for a, b in combinations(maps, 2)]))
 
 
-class Coinciding(ValueError):
-    """Raised if all points of an arrangement coincide."""
+class Undefined(ValueError):
+    """Raised if points or class means coincide or are equally far apart, so that a score is undefined."""
 
 
 def check_apart(Z: Any, name: str) -> None:
     """Raise if all points coincide but for rounding; `Z` must not have been centred."""
     if float(np.ptp(Z, axis=0).max()) <= 1e-12 * float(np.abs(Z).max()):
-        raise Coinciding(f"all points of {name} coincide: there is no arrangement to compare.")
+        raise Undefined(f"all points of {name} coincide: there is no arrangement to compare.")
 
 
 def disparity(A: Any, B: Any, names: tuple[str, str] = ("an embedding", "an embedding")) -> float:

@@ -12,8 +12,14 @@ import scipy.sparse as sp
 
 from graphcouple._support.registry import Registry
 from graphcouple._support.validation import check_integer, is_word, own_copy, warn
-from graphcouple.metrics._classes import check_classes, class_mean_disparity, cluster_scores, knn_accuracy
-from graphcouple.metrics._distances import Coinciding, correlation_of, triplets_of
+from graphcouple.metrics._classes import (
+    ClusterScores,
+    check_classes,
+    class_mean_disparity,
+    cluster_scores,
+    knn_accuracy,
+)
+from graphcouple.metrics._distances import Undefined, correlation_of, triplets_of
 from graphcouple.metrics._neighborhoods import check_sizes, curves_of
 from graphcouple.metrics._relations import Relations, as_map, relate
 from graphcouple.metrics._tears import LENGTH, neighbors_of, tears_of
@@ -68,11 +74,18 @@ def register(name: str) -> Callable[[Score], Score]:
     True
     >>> gc.metrics.unregister("spread")
     """
-    if str(name).partition("(")[0] in BUILT_IN:
+    if str(name).partition("(")[0] in BUILT_IN or str(name).endswith("-NN accuracy"):
         raise ValueError(f"{name!r} is a score of evaluate; register yours under another name.")
     if name in _BESIDE or str(name).startswith("held out ") or str(name).endswith(" ±"):
         raise ValueError(f"{name!r} is a column of compare and search; register your score under another name.")
-    return SCORES.register(name)
+    remember = SCORES.register(name)
+
+    def checked(score: Score) -> Score:
+        if not callable(score):
+            raise TypeError(f"the score {name!r} must be a function of X, Z and y, got {score!r}.")
+        return remember(score)
+
+    return checked
 
 
 def unregister(name: str) -> None:
@@ -133,8 +146,9 @@ def evaluate(
         - "torn edges", "flung points", "detached points": see `tears`, for which all points are compared;
         - "distance correlation", "triplet correlation";
         - with classes, "10-NN accuracy" (5 folds, or as many as the largest class has points), "NMI", "silhouette" and
-          "Davies-Bouldin" of k-means, and "class-mean disparity" (NaN for two classes, and, with a warning,
-          where all class means coincide).
+          "Davies-Bouldin" of k-means, and "class-mean disparity" (NaN for two classes).
+
+        A score that is undefined, as for points that are all equally far apart, is NaN, with a warning.
 
         Names that end in " ±" are standard errors.
 
@@ -324,7 +338,7 @@ def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[s
     K = min(local, (relations.n - 1) // 2)
     values[f"trustworthiness({K})"] = (curves.trustworthiness[K - 1], curves.trustworthiness_error[K - 1])
     values[f"continuity({K})"] = (curves.continuity[K - 1], curves.continuity_error[K - 1])
-    values["distance correlation"] = (correlation_of(relations), None)
+    values["distance correlation"] = (_or_nan("distance correlation", lambda: correlation_of(relations)), None)
     values["triplet correlation"] = (triplets, triplets_error)
     scores = {}
     for name, (value, error) in values.items():
@@ -335,7 +349,9 @@ def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[s
 
 
 def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None) -> dict[str, float]:
-    clusters = cluster_scores(Z, y, random_state=random_state)
+    unknown = ClusterScores(np.nan, np.nan, np.nan)
+    names = "NMI, silhouette and Davies-Bouldin"
+    clusters = _or_nan(names, lambda: cluster_scores(Z, y, random_state=random_state), unknown)
     counts = np.bincount(y)
     folds = min(_FOLDS, int(counts.max()))
     nearest = min(_LOCAL, len(Z) - -(-len(Z) // folds))
@@ -346,14 +362,20 @@ def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None)
         "Davies-Bouldin": clusters.davies_bouldin,
     }
     if points is not None:
-        scores["class-mean disparity"] = np.nan
         # For two classes, the disparity is always 0.
-        if counts.size > 2:
-            try:
-                scores["class-mean disparity"] = class_mean_disparity(points, Z, y)
-            except Coinciding as error:
-                warn(f"no class-mean disparity: {error}")
+        known = counts.size > 2
+        name = "class-mean disparity"
+        scores[name] = _or_nan(name, lambda: class_mean_disparity(points, Z, y)) if known else np.nan
     return scores
+
+
+def _or_nan(names: str, score: Callable[[], Any], otherwise: Any = np.nan) -> Any:
+    """Return a score, or NaN with a warning where it is undefined."""
+    try:
+        return score()
+    except Undefined as error:
+        warn(f"no {names}: {error}")
+        return otherwise
 
 
 def as_table(table: dict[Any, dict[str, float]], several: bool) -> Any:

@@ -207,7 +207,7 @@ def k_ary_preservation(
 
     Small K measures local structure, K = n/4 or n/2 global structure. The result is exact, and takes O(n) memory and
     all cores. Of two points at the same distance, the point with the smaller index counts as nearer; rounding seldom
-    breaks a tie.
+    breaks a tie, but more often in a sample, whose distances are in single precision.
 
     Parameters
     ----------

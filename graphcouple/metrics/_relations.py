@@ -22,6 +22,9 @@ _BLOCK_ENTRIES, _BLOCK_ROWS = 2**19, 32
 # Random pairs of each point for the correlation of distances: more pairs lower their noise, not the noise of rows.
 _PAIRS_A_POINT = 100
 
+# Distances that differ by less than this share are tied.
+_TIED: dict[Any, float] = {np.float64: 1e-12, np.float32: 1e-5}
+
 # Samples of at least this many rows are worth the covariates that lower their standard errors.
 _FEW_ROWS = 1000
 
@@ -33,8 +36,8 @@ class Relations(NamedTuple):
     extrusions, by neighborhood size. For a sample, `cross` holds their products with the covariates, of shape
     (n_covariates, 3, n_sizes) for `sizes_of_slopes`; `gram` holds the products of the covariates with each other;
     `offset` is the mean of the covariates over all points, in coordinates where their mean over the sample is zero.
-    `moments` are the count, Σd, Σe, Σd², Σe², Σde of distances d in the data and e in the embedding, each shifted by
-    its rough size in `sizes`. `triplets` are the sum and the sum of squares, over rows, of the mean agreement of the
+    `moments` are the count, Σd, Σe, Σd², Σe², Σde of distances d in the data and e in the embedding, each divided by
+    its rough mean, minus 1. `triplets` are the sum and the sum of squares, over rows, of the mean agreement of the
     row's random pairs.
     """
 
@@ -46,12 +49,11 @@ class Relations(NamedTuple):
     gram: FloatArray
     offset: FloatArray
     moments: FloatArray
-    sizes: FloatArray
     triplets: FloatArray
 
     def __add__(self, other: Any) -> Relations:
         totals = (a + b for a, b in zip(self[2:], other[2:], strict=True))
-        return Relations(self.n, self.n_rows + other.n_rows, *totals)._replace(sizes=self.sizes)
+        return Relations(self.n, self.n_rows + other.n_rows, *totals)
 
 
 def sizes_of_slopes(n: int) -> NDArray[np.int64]:
@@ -61,7 +63,7 @@ def sizes_of_slopes(n: int) -> NDArray[np.int64]:
 
 
 class _Map(NamedTuple):
-    """An embedding's distances, their rough size, and the standardised covariates of the rows used."""
+    """An embedding's distances, their rough mean, and the standardised covariates of the rows used."""
 
     distances: Distances
     size: float
@@ -100,9 +102,9 @@ def relate(
     for distances, values in zip(map_distances, covariate_values, strict=True):
         centre, spread = values[rows].mean(axis=0, dtype=np.float64), values[rows].std(axis=0, dtype=np.float64)
         spread = np.where(spread > 0, spread, 1.0)
-        parts.append(_Map(distances, float(distances(rows[:8]).mean()), ((values[rows] - centre) / spread)))
+        parts.append(_Map(distances, _rough_mean(distances, rows[:8]), ((values[rows] - centre) / spread)))
         offsets.append((values.mean(axis=0, dtype=np.float64) - centre) / spread)
-    size = float(data_distances(rows[:8]).mean())
+    size = _rough_mean(data_distances, rows[:8])
     step = max(_BLOCK_ROWS, _BLOCK_ENTRIES // n)
     starts = range(0, rows.size, step)
     seeds = rng.integers(2**63, size=len(starts))
@@ -113,6 +115,13 @@ def relate(
 
     totals = _sum_blocks(block, list(zip(starts, seeds.tolist(), strict=True)), n_jobs)
     return [total._replace(offset=offset) for total, offset in zip(totals, offsets, strict=True)]
+
+
+def _rough_mean(distances: Distances, rows: NDArray[Any]) -> float:
+    """Return the mean distance from some rows to other points; 1 if it is 0."""
+    block = distances(rows)
+    block[np.arange(rows.size), rows] = 0.0
+    return float(block.sum(dtype=np.float64)) / (block.size - rows.size) or 1.0
 
 
 def as_map(Z: Any, name: str = "Z", n: int | None = None) -> FloatArray:
@@ -177,8 +186,7 @@ def _relate_block(
                 np.einsum("ic,iak->cak", block_values, curves),
                 block_values.T @ block_values,
                 np.zeros(block_values.shape[1]),
-                _moments(data_dist - data_dist.dtype.type(size), map_dist - map_dist.dtype.type(map_size), own),
-                np.array([size, map_size]),
+                _moments(data_dist / data_dist.dtype.type(size), map_dist / map_dist.dtype.type(map_size), own),
                 np.array([triplet_agreement.sum(), np.square(triplet_agreement).sum()]),
             )
         )
@@ -196,10 +204,15 @@ def random_pairs(rng: np.random.Generator, rows: NDArray[Any], n: int) -> NDArra
 
 def _signs(distances: FloatArray, pairs: NDArray[np.int64]) -> FloatArray:
     near, far = (np.take_along_axis(distances, which, axis=1) for which in pairs)
-    return np.sign(near - far)
+    difference = near - far
+    # Equal distances differ by rounding.
+    difference[np.abs(difference) <= _TIED[distances.dtype.type] * np.maximum(near, far)] = 0.0
+    return np.sign(difference)
 
 
 def _moments(d: FloatArray, e: FloatArray, own: tuple[Any, ...]) -> FloatArray:
+    d -= 1.0
+    e -= 1.0
     d[own] = e[own] = 0.0
     sums = [block.sum(axis=1) for block in (d, e)]
     sums += [np.einsum("ij,ij->i", a, b) for a, b in ((d, d), (e, e), (d, e))]

@@ -24,7 +24,12 @@ _WITHOUT_PARAMETERS = ("cosine", "euclidean", "manhattan")
 _OF_TRUTH = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
 
 # Names and parameters of the Euclidean distance.
-_EUCLIDEAN: tuple[tuple[str, dict[str, Any]], ...] = (("euclidean", {}), ("minkowski", {}), ("minkowski", {"p": 2}))
+_EUCLIDEAN: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("euclidean", {}),
+    ("l2", {}),
+    ("minkowski", {}),
+    ("minkowski", {"p": 2}),
+)
 
 # n² p above which PyNNDescent searches neighbours, which takes about 20 s to compile.
 _EXACT_WORK = 1e11
@@ -114,8 +119,7 @@ class ByMetric(Searched):
 
         if self._by_direction:
             # Rows without a direction are at distance 1 from others, and at 0 from each other.
-            support, sq_dist = self._directions.all_pairs()
-            return support, np.square(0.5 * sq_dist)
+            return self._of_directions(*self._directions.all_pairs())
         dist = pairwise_distances(self._points(), metric=self.metric, **(self.params or {}))
         return Support.all_pairs(self.n_points), np.square(off_diagonal(self._check_distances(dist)), dtype=np.float64)
 
@@ -156,6 +160,11 @@ class ByMetric(Searched):
         """The rows, centred for correlations, at length 1: ‖u − v‖² is twice the distance by the metric."""
         return Euclidean(self._unit_rows(self.X))
 
+    def _of_directions(self, support: Support, sq_dist: FloatArray) -> tuple[Support, FloatArray]:
+        """Return pairs with the metric's squared distances, which are exactly 0 if directions differ by rounding."""
+        sq_dist[sq_dist <= (8.0 * np.finfo(self._directions.X.dtype).eps) ** 2] = 0.0
+        return support, np.square(0.5 * sq_dist)
+
     @property
     def order(self) -> IntArray | None:
         """The order of the directions, if the search for neighbours used them; see `Distances`."""
@@ -173,8 +182,7 @@ class ByMetric(Searched):
             return super().nearest(n_neighbors, n_jobs, search)
         # Products of blocks of rows, as scikit-learn computes cosines, round differently on several threads.
         way = "approximate" if self._is_approximate(search) else "exact"
-        support, sq_dist = self._directions.nearest(self._check_count(n_neighbors), n_jobs, way)
-        return support, np.square(0.5 * sq_dist)
+        return self._of_directions(*self._directions.nearest(self._check_count(n_neighbors), n_jobs, way))
 
     def _approximate_nearest(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
         return self._completed(*self._graph(k).of_each_other(), self.X, n_jobs, others_only=True)
@@ -183,8 +191,7 @@ class ByMetric(Searched):
         approximate = self._is_approximate(search) and k < self.n_points
         if self._by_direction:
             way = "approximate" if approximate else "exact"
-            support, sq_dist = self._directions.to(self._unit_rows(X_new), k, n_jobs, way)
-            return support, np.square(0.5 * sq_dist)
+            return self._of_directions(*self._directions.to(self._unit_rows(X_new), k, n_jobs, way))
         if approximate:
             return self._completed(*self._graph(k).of_new(X_new), X_new, n_jobs)
         return super()._to_nearest(self._as_searched(X_new), k, n_jobs, search)
@@ -222,7 +229,7 @@ class ByMetric(Searched):
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
         if self._by_direction:
-            return np.square(0.5 * self._directions.of_edges(support, n_jobs))
+            return self._of_directions(support, self._directions.of_edges(support, n_jobs))[1]
         from sklearn.metrics.pairwise import paired_distances
 
         def sq_dist_of_pairs(left: Any, right: Any) -> FloatArray:

@@ -31,6 +31,9 @@ _CHUNK_ENTRIES = 2**24
 # Squared distances below this share of the largest count as 0, because of rounding.
 _COINCIDENT = 1e-24
 
+# Squared distances below this share of the squared norms lose digits when the square is expanded.
+_CANCELLED = 1e-6
+
 # Attributes that a search computes again if they are missing.
 _CACHES = {"_index", "_directions", "_shift"}
 
@@ -243,9 +246,14 @@ class Euclidean(Searched):
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
         """Return each point's nearest others; see `Distances`."""
         support, sq_dist = super().nearest(n_neighbors, n_jobs, search)
-        if sp.issparse(self.X) or self._is_approximate(search):
+        if self._is_approximate(search):
             return support, sq_dist
-        # The search expands the square, which leaves duplicates at a small nonzero distance.
+        # The search expands the square, which loses the digits of short distances, also between duplicates.
+        if sp.issparse(self.X):
+            sq_norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+            short = sq_dist <= _CANCELLED * (sq_norms[support.rows] + sq_norms[support.indices])
+            sq_dist[short] = self.of_edges(support.select(short), n_jobs)
+            return support, sq_dist
         sq_dist = self.of_edges(support, n_jobs)
         if self.X.shape[1] <= _MOST_TREE_DIMS and n_neighbors < self.n_points // 2:
             return support, sq_dist
