@@ -1,5 +1,7 @@
 """Normalising constants of fields, against integrals by other means."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from scipy.integrate import dblquad, quad
@@ -15,6 +17,30 @@ TRIANGLE = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
 PATH4 = np.diag([1, 2, 1], 1)
 CYCLE4 = np.roll(np.eye(4, dtype=int), 1, axis=1)
 TWO_PAIRS = np.array([[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+
+
+@dataclass(frozen=True)
+class Ring(gc.extend.Kernel):
+    """1 at distances from 0.1 to 1, else 0."""
+
+    def log(self, sq_dist):
+        return np.where((sq_dist >= 0.01) & (sq_dist < 1.0), 0.0, -np.inf)
+
+    def grad_log(self, sq_dist):
+        return 0.0 * sq_dist
+
+
+@dataclass(frozen=True)
+class Steep(gc.extend.Kernel):
+    """1/(1 + d¹²), whose formula overflows."""
+
+    def log(self, sq_dist):
+        return -np.log1p(sq_dist**6)
+
+    def grad_log(self, sq_dist):
+        return -6.0 * sq_dist**5 / (1.0 + sq_dist**6)
+
+
 DECAYING = {"gaussian": gc.Gaussian(), "exponential": gc.Exponential(), "student-3": gc.Student(3.0)}
 
 
@@ -69,10 +95,14 @@ def test_integrals_reach_to_the_ends_of_tails_that_hardly_converge_and_to_edges(
     ]
     # ∫ (1 − x²/100)^½ over −10 to 10 is 5π.
     cases.append((Compact(), 0.25 * W, 1, np.log(5 * np.pi / 2**0.5)))
+    # ∫ dx dy / (1 + r¹²) is π²/6 / sin(π/6).
+    cases.append((Steep(), W, 2, np.log(np.pi**2 / 6)))
     for kernel, weighted, dim, wanted in cases:
         for method in ("closed", "monte carlo"):
             found = gc.PairwiseMRF(kernel).log_normalizer(weighted, dim, method=method, n_samples=100, rng=0)
             assert found.value == pytest.approx(wanted, abs=1e-6)
+    assert gc.PairwiseMRF(Ring()).log_normalizer(W, 2).value == pytest.approx(np.log(0.99 * np.pi / 2))
+    assert gc.PairwiseMRF(Steep()).log_normalizer(0.1 * W, 2).value == np.inf
     # Beyond e²⁵⁰ lies the share e^(−0.01 · 250) of a tail of power −0.01.
     r = np.linalg.norm(_RadialLaw(gc.Student(1.01), 1.0, 2).sample(20_000, rng), axis=1)
     assert (np.log(r) > 250).mean() == pytest.approx(np.exp(-2.5) * 1.01 ** (1.005), abs=0.01)

@@ -27,6 +27,8 @@ _NEGLIGIBLE = -60.0
 _SCAN = np.arange(-40.0, 250.0, 0.05)
 # Draws beyond these distances are left out if they are rarer. They are drawn up to e³⁰⁰, whose square is a number.
 _RARE, _FARTHEST = 1e-12, 300.0
+# Logarithm of k below which its formula may overflow.
+_OVERFLOWS = -300.0
 # Draws that must carry a mean, in effect, for its standard error to be trusted.
 _FEW_DRAWS = 100
 QUADRATURE_DIMS = 3
@@ -65,10 +67,15 @@ class _RadialLaw:
     def __init__(self, kernel: Kernel, weight: float, dim: int, reach: float = math.inf) -> None:
         self.kernel, self.weight, self.dim = kernel, weight, dim
         # As a function of t the integrand must vanish like a power of ‖x‖ at both ends, or the integral diverges.
-        near, far = (weight * 2.0 * s * float(kernel.grad_log(s)) + dim for s in (1e-32, 1e60))
-        if float(kernel.log(1e60)) == -math.inf:
-            # Beyond its edge a kernel may state any gradient.
-            far = -math.inf
+        s = np.geomspace(1e-32, 1e60, 93)
+        with np.errstate(all="ignore"):
+            logs, powers = kernel.log(s), weight * 2.0 * s * kernel.grad_log(s) + dim
+        known = np.flatnonzero(np.isfinite(logs) & np.isfinite(powers))
+        # A formula may overflow far out, where k is tiny already; a larger k beside 0 is the kernel's edge. Where a
+        # kernel is 0, it may state any gradient.
+        is_tail = known.size > 0 and (known[-1] == s.size - 1 or logs[known[-1]] < _OVERFLOWS)
+        near = math.inf if logs[0] == -math.inf else float(powers[0])
+        far = float(powers[known[-1]]) if is_tail else -math.inf
         self.powers = near, far
         self.integrable_near = near > 1e-9
         self.integrable = self.integrable_near and (far < -1e-9 or reach < math.inf)
@@ -83,7 +90,9 @@ class _RadialLaw:
             self.tails = self.pdf(low) / near, self.pdf(high) / -far if reach == math.inf else 0.0
 
     def _log(self, t: Any) -> Any:
-        return self.weight * self.kernel.log(np.exp(2.0 * np.asarray(t, dtype=np.float64))) + self.dim * np.asarray(t)
+        t = np.asarray(t, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            return self.weight * self.kernel.log(np.exp(2.0 * t)) + self.dim * t
 
     def _end(self, scan: FloatArray) -> float:
         """Return the first of some places, moved to the kernel's edge if that lies between it and the second."""
