@@ -274,9 +274,10 @@ def test_quadratic_transport_on_near_neighbours_is_that_of_all_pairs(rng, far):
     near = dataclasses.replace(law, n_neighbors=60).posterior(X)
     np.testing.assert_allclose(near.mean().toarray(), dense, atol=1e-4)
     outlier = np.vstack([X, [[far, 0.0, 0.0]]])
-    P = law.posterior(outlier).mean().toarray()
-    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-8)
-    np.testing.assert_allclose(P, P.T)
+    for perplexity in (8, 100):
+        P = QuadraticTransport(bandwidth=gc.Perplexity(perplexity)).posterior(outlier).mean().toarray()
+        np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-8)
+        np.testing.assert_allclose(P, P.T)
 
 
 def test_a_star_has_no_quadratic_transport():

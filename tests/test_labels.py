@@ -193,7 +193,7 @@ def test_many_whole_numbers_are_classes_with_a_warning():
     kinds = {
         "durations": (spans, pd.Series(spans), spans.astype("timedelta64[D]").tolist()),
         "values": (pandas_days.dt.to_period("D"),),
-        "whole numbers": (count, [Decimal(number) for number in count]),
+        "whole numbers": (count, [Decimal(k) for k in count], [Decimal(k) if k % 2 else k for k in count]),
         "dates": (days, pandas_days, days.astype("datetime64[D]").tolist(), pandas_days.dt.tz_localize("UTC")),
     }
     remedies = {}
@@ -201,7 +201,7 @@ def test_many_whole_numbers_are_classes_with_a_warning():
         for values in each:
             with pytest.warns(UserWarning, match=f"40 different {kind}, which are taken as classes") as told:
                 assert target_codes(values, 40).tolist() == list(range(40))
-        remedies[kind] = str(told[0].message).partition("add a fraction: ")[2].removesuffix(".")
+        remedies[kind] = str(told[0].message).partition("with a fraction: ")[2].removesuffix(".")
     for values in kinds["durations"]:
         np.testing.assert_array_equal(eval(remedies["durations"], {"y": values, "np": np}), np.arange(40) + 0.5)
     assert (

@@ -40,11 +40,13 @@ def test_the_shared_scale_maximises_the_trimmed_likelihood(kernel):
 
 @dataclass(frozen=True)
 class Parabola(gc.Kernel):
+    reach: float = 1.0
+
     def log(self, sq_dist):
-        return np.log(np.maximum(1.0 - sq_dist, 0.0))
+        return np.log(np.maximum(1.0 - sq_dist / self.reach**2, 0.0))
 
     def grad_log(self, sq_dist):
-        return -1.0 / np.maximum(1.0 - sq_dist, 1e-300)
+        return -1.0 / np.maximum(self.reach**2 - sq_dist, 1e-300)
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero encountered in log:RuntimeWarning")
@@ -55,6 +57,12 @@ def test_points_that_a_kernel_does_not_reach_have_no_likelihood():
         np.sort(_likelihoods(_rows(far), Parabola(), factor * scale[0], 3.0))[2:].mean() for factor in (0.9, 1.0, 1.1)
     )
     assert best > max(less, more)
+    for by_row in (False, True):
+        scales = [
+            gc.LeaveOneOut(by_row=by_row, dim=3).fit(cdist(far, far, "sqeuclidean"), Parabola(reach))[1]
+            for reach in (1.0, 0.05)
+        ]
+        np.testing.assert_allclose(0.05 * np.median(scales[1]), np.median(scales[0]), rtol=1e-5)
 
 
 def test_the_scale_of_normal_points_is_near_the_best_for_their_density():

@@ -138,6 +138,7 @@ def test_refusals():
         (100, "60 near pairs of each point are lowered to 22", {"n_neighbors": 60}),
         (20, "8 near pairs of each point are lowered to 4", {"n_neighbors": 8}),
         (100, "10 near pairs of each point are lowered to 3", {"far_ratio": 30}),
+        (40, "60 further pairs of each point are lowered to 38", {"n_neighbors": 1, "far_ratio": 60}),
     ):
         with pytest.warns(UserWarning, match=f"{lowered}, as there are {n} points. Lower n_neighbors, .* or far_ratio"):
             gc.PaCMAP(**options, max_iter=201, random_state=0).fit(X[:n])

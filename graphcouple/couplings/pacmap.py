@@ -148,11 +148,13 @@ class PairwiseControlledCoupling(Coupling):
         wanted = self.n_near + self.n_mid + self.n_far
         if wanted < n:
             return self
-        names = ("n_near", "n_mid", "n_far")
+        names = {"n_near": "near pairs", "n_mid": "mid-near pairs", "n_far": "further pairs"}
         fewer = {name: max(1, getattr(self, name) * n // (wanted + self.n_near)) for name in names}
         # Few points have fewer pairs by default than many.
         if self.n_near >= n or any(getattr(self, name) != getattr(type(self), name) for name in names):
-            warn_of_fewer("near pairs", self.n_near, fewer["n_near"], n, "n_neighbors, mid_ratio or far_ratio")
+            lowered = next((name for name in names if fewer[name] < getattr(self, name)), "n_near")
+            numbers = names[lowered], getattr(self, lowered), fewer[lowered]
+            warn_of_fewer(*numbers, n, "n_neighbors, mid_ratio or far_ratio")
         return dataclasses.replace(self, **fewer)
 
     def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:

@@ -173,7 +173,8 @@ VOCABULARY: dict[str, Word] = {
     "n_landmarks": Word(
         "int, optional",
         "Fit about this number of points, the nearest to centres of k-means, and place the others as `transform` "
-        "does. None, or as many as there are points, fits all of them. Landmarks keep their own sample weights.",
+        "does. None, or as many as there are points, fits all of them. Landmarks keep their own sample weights; "
+        "warnings number the landmarks.",
         [AT_LEAST_2, None],
     ),
     "n_starts": Word(

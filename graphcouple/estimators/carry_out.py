@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple._support.validation import seeded_clone, warn
-from graphcouple.couplings import Held, Objective, Problem, Term
+from graphcouple.couplings import EffectiveCoupling, Held, Objective, Problem, Term
 from graphcouple.couplings.fixed_map import FixedMap, Placing
 from graphcouple.couplings.network import Network, OfNetwork, weight_decay
 from graphcouple.couplings.parametric import FeatureBasis, FeatureMap, OfFeatures
@@ -148,8 +148,15 @@ def carry_out(
         solution, function = by(sentence, part.problem, part.objective, first, run)
         return replace(part.result(solution), function=function)
     solution = solve(part.objective, first, optimizer_of(sentence, part.problem), **run)
-    warn_if_inaccurate(part.problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
+    if sums_pairs(sentence):
+        warn_if_inaccurate(part.problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
     return part.result(solution)
+
+
+def sums_pairs(sentence: Sentence) -> bool:
+    """Return whether descent sums over all pairs of many points, rather than over drawn ones."""
+    coupling = as_coupling(sentence.coupling)
+    return coupling.places_points and not (sentence.n_components > 2 and isinstance(coupling, EffectiveCoupling))
 
 
 def prepare(sentence: Sentence, rows: Rows, rng: np.random.RandomState, *, reorders: bool = False) -> Prepared:

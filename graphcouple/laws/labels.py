@@ -25,11 +25,11 @@ _RANKS = 6.0
 # missing.
 _NUMBERS: tuple[tuple[Any, str, str], ...] = (
     ((str, bytes), "names", ""),
-    (Real, "whole numbers", "y"),
-    (Decimal, "whole numbers", "np.asarray(y, float)"),
-    (date, "dates", "t = np.asarray(y, 'datetime64[us]'); (t - np.nanmin(t)) / np.timedelta64(1, 'D')"),
-    (timedelta, "durations", "np.asarray(y, 'timedelta64[us]') / np.timedelta64(1, 'D')"),
-    (object, "values", "numbers in place of y"),
+    (Real, "whole numbers", "y + 0.5"),
+    ((Real, Decimal), "whole numbers", "np.asarray(y, float) + 0.5"),
+    (date, "dates", "t = np.asarray(y, 'datetime64[us]'); (t - np.nanmin(t)) / np.timedelta64(1, 'D') + 0.5"),
+    (timedelta, "durations", "np.asarray(y, 'timedelta64[us]') / np.timedelta64(1, 'D') + 0.5"),
+    (object, "values", "one for each of them"),
 )
 
 # Up to this many different whole numbers, or numbers with at least this many points each, are surely classes.
@@ -74,8 +74,8 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
     kind, shown = next(words for kinds, *words in _NUMBERS if all(isinstance(value, kinds) for value in known))
     if shown and n_classes > max(_MANY_CLASSES, known.size / _FEW_MEMBERS):
         warn(
-            f"y holds {n_classes} different {kind}, which are taken as classes; to take them as numbers, add a "
-            f"fraction: {shown} + 0.5."
+            f"y holds {n_classes} different {kind}, which are taken as classes; to take them as numbers, give numbers "
+            f"with a fraction: {shown}."
         )
     return codes
 

@@ -29,6 +29,9 @@ _ACCURACY = 1e-4
 # Factor of the first step that widens a search's bracket; later steps are twice as long, and each fits the law once.
 _FACTOR = 2.0
 
+# The shortest step of the logarithm of a penalty before the search gives up.
+_LEAST_STEP = 0.1
+
 # Rows have about 1.6 times as many edges as their perplexity; the search begins with this many times.
 _EDGES = 5
 
@@ -43,8 +46,9 @@ class _ConditionedTransport(ConditionedAffinities):
             if not edges.complete:
                 cause, remedy = f"{cause}, or the edges allow no symmetric mean", "Remove outliers, raise n_neighbors"
             warn(
-                f"no quadratic transport of this perplexity was found: more neighbours may be tied, or {cause}. The "
-                f"law has symmetric entropic affinities instead. {remedy}, or raise the perplexity.",
+                f"no quadratic transport of this perplexity was found: it may be too low, as where more neighbours are "
+                f"tied, or {cause}. The law has symmetric entropic affinities instead. {remedy}, or try another "
+                "perplexity.",
                 ConvergenceWarning,
             )
             return super()._affinities(edges, cost, rows)
@@ -108,8 +112,25 @@ def _search(edges: Support, cost: FloatArray, perplexity: float) -> tuple[FloatA
     problem = _Transport(edges, cost)
     goal = edges.n_nodes * np.log(perplexity)
 
+    solved: dict[float, FloatArray] = {}
+
+    def means(log_penalty: float) -> FloatArray:
+        # Newton's steps begin at the nearest penalty, and where they fail from there, at one between.
+        nearest = min(solved, key=lambda other: abs(other - log_penalty), default=None)
+        if nearest is not None:
+            problem.shifts = solved[nearest]
+        try:
+            found = problem.means(np.exp(log_penalty))
+        except _NoTransport:
+            if nearest is None or abs(nearest - log_penalty) < _LEAST_STEP:
+                raise
+            means(0.5 * (nearest + log_penalty))
+            return means(log_penalty)
+        solved[log_penalty] = problem.shifts
+        return found
+
     def excess(log_penalty: float) -> float:
-        return -sum_x_log_x(problem.means(np.exp(log_penalty)))[0] - goal
+        return -sum_x_log_x(means(log_penalty))[0] - goal
 
     low = high = np.log(problem.penalty_of_rows(perplexity))
     step = np.log(_FACTOR)
@@ -118,10 +139,9 @@ def _search(edges: Support, cost: FloatArray, perplexity: float) -> tuple[FloatA
             low, step = low - step, 2.0 * step
         while excess(high) < 0.0:
             high, step = high + step, 2.0 * step
-        penalty = np.exp(brentq(excess, low, high, xtol=_ACCURACY) if low < high else low)
         # The means of a penalty set its shifts.
-        means = problem.means(penalty)
-        return problem.shifts, means
+        of_perplexity = means(brentq(excess, low, high, xtol=_ACCURACY) if low < high else low)
+        return problem.shifts, of_perplexity
     except _NoTransport:
         return None
 
@@ -135,7 +155,7 @@ class _Transport:
 
     def __init__(self, edges: Support, cost: FloatArray) -> None:
         self.edges, self.cost, self.starts = edges, cost, edges.indptr[:-1]
-        self.shifts = np.zeros(edges.n_nodes)
+        self.shifts: FloatArray = np.zeros(edges.n_nodes)
 
     def penalty_of_rows(self, perplexity: float) -> float:
         """Set f so that each row alone has about 1.6 times as many edges as the perplexity; return the mean penalty."""

@@ -162,7 +162,7 @@ def compare(
             try:
                 Z = fitted_map(estimator, own) if fit is None else _map_of(estimator, fit(name, seed, estimator, own))
                 if Z.dtype.kind == "f" and not np.isfinite(Z).all():
-                    raise FloatingPointError("its map is not finite")
+                    raise ValueError("its map is not finite")
                 Z = as_map(Z, "its map", n)
             except Exception as error:
                 # A failed method loses its row, with the maps of its earlier seeds; the other rows stay.

@@ -87,7 +87,7 @@ def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFuncti
     if Z.shape[1] == 3:
         # In three dimensions, auto's summation of many points is a tree, which it does not check.
         summation = summation.for_points(Z, radial)
-        remedy = "summation='exact', or BarnesHut with a smaller angle, such as 0.1"
+        remedy = "summation='exact', or BarnesHut with a smaller angle"
     if summation.checks_accuracy:
         return
     error = error_of_unit_charges(summation, Z, radial)

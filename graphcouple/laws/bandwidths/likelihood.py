@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_integer, check_positive, warn
 from graphcouple.graphs import FloatArray
+from graphcouple.kernels.measured import reach
 from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows
 
 # The share of least likely rows that the likelihood leaves out: otherwise one outlier would set the scale. For 1,500
@@ -179,6 +180,8 @@ class _Likelihoods:
         self.counts = None if rows.copies is None else rows.copies.edges
         self.n_points = int(np.bincount(rows.support.rows, self.counts).max())
         self.weights: FloatArray = np.ones(self.n) if rows.copies is None else rows.copies.weights
+        # Scales are larger if the kernel reaches less far than 1.
+        self.widening = -np.log(min(reach(self.kernel), 1.0))
         positive = np.where(self.sq_dist > 0, self.sq_dist, np.inf)
         with np.errstate(divide="ignore"):
             self.nearest = 0.5 * np.log(np.minimum.reduceat(positive, self.indptr[:-1]))
@@ -201,7 +204,7 @@ class _Likelihoods:
 
         known = np.isfinite(self.furthest)
         nearest, furthest = (self._median(logs, known) for logs in (self.nearest, self.furthest))
-        tried = np.linspace(nearest - 0.5 * np.log(self.dim) - 2.0, furthest + 2.0, _TRIED)
+        tried = np.linspace(nearest - 0.5 * np.log(self.dim) - 2.0, furthest + 2.0, _TRIED) + self.widening
         anywhere = np.log(_ANYWHERE) + self.likelihoods(np.full(self.n, tried[-1]))[0][known]
 
         def values(log_scale: float) -> FloatArray:
@@ -239,13 +242,15 @@ class _Likelihoods:
         weights, order = self.weights[known], np.argsort(values)
         total = np.cumsum(weights[order])
         masses = np.clip(total - max(_TRIMMED * total[-1], 1.0), 0.0, weights[order])
-        return float(masses @ values[order] / masses.sum())
+        # Rows out of reach have a likelihood of −∞.
+        kept = masses > 0.0
+        return float(masses[kept] @ values[order][kept] / masses[kept].sum())
 
     def own_scales(self) -> FloatArray:
         """Return each row's scale of largest likelihood; rows without a maximum get the median of the others."""
         known = np.isfinite(self.furthest)
-        low = np.where(known, self.nearest, 0.0) - 0.5 * np.log(self.dim) - 1.0
-        high = np.where(known, self.furthest, 0.0) + 1.0
+        low = np.where(known, self.nearest, 0.0) - 0.5 * np.log(self.dim) - 1.0 + self.widening
+        high = np.where(known, self.furthest, 0.0) + 1.0 + self.widening
         step = (high - low) / (_TRIED - 1)
         best, at = np.full(self.n, -np.inf), low
         for i in range(_TRIED):

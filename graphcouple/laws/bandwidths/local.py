@@ -82,10 +82,13 @@ class LocalConnectivity(Bandwidth):
         over_rows(n, rows.n_jobs, connectivity_rows, sq_dist, indptr, *equation, shift, scale, sums, counts)
         short = np.flatnonzero((totals > 0) & (totals < target))
         if short.size:
+            remedy = "Lower it, or raise n_neighbors of the model."
+            if counts is not None:
+                remedy = "Give larger sample weights, each of which says how many points its row stands for."
             warn(
                 f"n_neighbors={self.n_neighbors} of LocalConnectivity is too many for {short.size} of {n} rows, the "
                 f"first row {short[0]} with {totals[short[0]]:g} neighbors: all their edges get the largest weight. "
-                "Lower it, or raise n_neighbors of the model."
+                f"{remedy}"
             )
         # UMAP's lower bound; its means include the point itself, at distance 0.
         overall = float(weights @ sums) / float(weights @ (totals + 1.0))

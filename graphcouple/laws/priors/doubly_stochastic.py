@@ -62,7 +62,7 @@ def balance(
             u = u / np.sqrt(sums)
             product = times(u)
             continue
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             step, _ = cg(_curvature(times, u, sums), 1.0 - sums, rtol=min(0.1, worst), maxiter=_MOST_OF_STEP)
         if not np.isfinite(step).all():
             break
