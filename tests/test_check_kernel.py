@@ -263,14 +263,19 @@ def test_a_scaled_kernel_is_the_kernel_times_its_weight(kernel):
     np.testing.assert_allclose(scaled.grad_log(s), kernel.grad_log(s), rtol=1e-14)
 
 
-def test_a_scalar_edge_prior_counts_where_kernels_underflow():
-    Z = np.array([[0.0, 0.0], [400.0, 0.0], [0.0, 900.0]])
-    for prior in (gc.UnitOutDegree, gc.FixedEdges):
-        plain, weighted = (
-            law.log_partition_and_grad(law.latent_kernel(gc.Gaussian()), Z, gc.Exact())[0]
-            for law in (prior(), prior(edge_prior=0.25))
+@pytest.mark.parametrize("weights", [None, np.array([3.0, 1.0, 1.0])])
+@pytest.mark.parametrize("prior", [gc.UnitOutDegree, gc.FixedEdges])
+def test_a_scalar_edge_prior_cancels_where_the_number_of_edges_is_fixed(prior, weights):
+    Z = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 9.0]])
+    posterior = gc.GraphModel(gc.Gaussian(), "D").posterior(Z, sample_weight=weights)
+    for kernel in (gc.Student(), gc.RationalPower(1.0, 0.1), gc.Gaussian()):
+        plain, *others = (
+            gc.CrossEntropy(posterior, gc.GraphModel(kernel, prior(edge_prior))).value_and_grad(Z)
+            for edge_prior in (None, 1e-290, 1000.0, 1e308)
         )
-        assert weighted == pytest.approx(plain + 3 * np.log(0.25), rel=1e-12)
+        for value, gradient in others:
+            assert value == plain[0]
+            np.testing.assert_array_equal(gradient, plain[1])
 
 
 @pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Exponential(), gc.Student(1.5)], ids=repr)

@@ -73,7 +73,7 @@ def test_exaggeration_counts_edges_of_the_input_several_times(pair, edge_prior):
     share = 0.5 if posterior.unordered else 1.0
 
     def strength(Y):
-        k = (edge_prior or 1.0) / (1.0 + cdist(Y, Y, "sqeuclidean"))
+        k = (edge_prior if edge_prior and code_z == "B" else 1.0) / (1.0 + cdist(Y, Y, "sqeuclidean"))
         s = k / (1.0 + k) if code_z == "B" else k
         return share * float((posterior.mean() * np.log(s)).sum())
 

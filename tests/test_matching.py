@@ -287,6 +287,7 @@ def test_what_cannot_be_matched_says_why():
         (lambda: gc.MatchedMeans(posterior, gc.GraphModel(gc.Student(), gc.Binary(np.ones((N, N))))), "edge prior"),
         (lambda: gc.MatchingCoupling(symmetrize="either"), "either"),
         (lambda: gc.MatchedMeans(crowded, law_of("E", gc.Student()), "kl"), f"{above} means .* above 1. Use loss='squ"),
+        (lambda: gc.MatchedMeans(crowded, law_of("E", gc.Student()), symmetrize="or"), "'or' joins probabilities, but"),
         (lambda: gc.PairwiseMatching(bandwidth=gc.Perplexity(4)).fit(X, sample_weight=np.ones(N)), "sample weights"),
         (lambda: gc.TwoKernelLLE(n_neighbors=6).fit(X, sample_weight=np.ones(N)), "sample weights"),
         (lambda: gc.GraphCoupling(**wide).fit(X), "takes no bandwidth of the embedding, got ConstantBandwidth"),

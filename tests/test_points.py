@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 import graphcouple as gc
 from graphcouple.couplings.fixed_map import NormalizedMap
 from graphcouple.summation import Exact, LogKernel
+from tests.test_leave_one_out import Parabola
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -45,6 +46,23 @@ def test_fitted_points_are_isolated_as_new_ones_would_be(rng):
     nearest = np.argsort(squareform(pdist(X)), axis=1)[:, 1:11]
     np.testing.assert_allclose(isolation, np.sqrt(sq_dist / sq_dist[nearest].mean(axis=1)))
     assert isolation.argmax() == 50
+    allowed = np.ones((51, 51))
+    allowed[50] = allowed[:, 50] = 0.0
+    law = gc.GraphModel("gaussian", gc.Binary(allowed))
+    alone = gc.GraphCoupling(law, gc.GraphModel("student", "B"), random_state=0).fit(X).isolation()
+    assert np.flatnonzero(np.isinf(alone)).tolist() == [50]
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero encountered in log:RuntimeWarning")
+def test_new_points_out_of_reach_are_named_and_a_number_as_edge_prior_counts_for_them(rng):
+    X = rng.normal(size=(20, 2))
+    for prior in "DE":
+        with pytest.raises(ValueError, match="1 rows of X_new, the first of them row 1, have no edge"):
+            gc.GraphModel(Parabola(9.0), prior).given(X).new_edges([[0.0, 0.0], [99.0, 0.0]])
+    near = X[:3] + 1e-6
+    rare = gc.GraphModel("gaussian", gc.Binary(0.01)).given(X)
+    means, fitted = rare.new_edges(near).to_csr(), rare.posterior().mean()[:3]
+    np.testing.assert_allclose(means.toarray()[fitted > 0], fitted[fitted > 0], rtol=1e-3)
 
 
 def test_points_that_were_not_fitted_have_no_loss(rng):

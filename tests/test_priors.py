@@ -207,6 +207,13 @@ def test_threshold_of_a_sparse_law_joins_both_directions(rng):
     P = directed.mean().toarray()
     law = directed.thresholded()
     np.testing.assert_allclose(law.mean().toarray(), P + P.T - P * P.T, rtol=1e-12)
+    # Far pairs have log-odds of log(e^η + e^η').
+    faint = gc.GraphModel(gc.Gaussian(), "B").posterior([[0.0], [60.0], [450.0]]).thresholded()
+    np.testing.assert_allclose(
+        faint.natural_parameters[:2], np.log(2.0) - 0.5 * np.array([60.0, 450.0]) ** 2, rtol=1e-12
+    )
+    around = gc.Binary().around(np.array([[0.0, 1e-9], [4e-9, 0.0]]))
+    assert not around.unordered
     np.testing.assert_array_equal((law.sample(0) - law.sample(0).T).toarray(), 0)
     draws = sum(law.sample(rng).astype(float) for _ in range(2000)).toarray() / 2000
     assert np.abs(draws - law.mean().toarray()).max() < 5 * 0.5 / np.sqrt(2000)

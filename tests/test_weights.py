@@ -250,6 +250,11 @@ def test_new_points_feel_the_weights():
     gather = np.zeros((COPIES.size, 17))
     gather[np.arange(COPIES.size), COPIES] = 1.0
     np.testing.assert_allclose(edges, among_all @ gather, rtol=1e-8, atol=1e-12)
+    twice = np.vstack([X, X[:1]])
+    for prior in "DEB":
+        model = gc.GraphModel(gc.Gaussian(), prior)
+        at_zero = model.given(twice, sample_weight=np.append(WEIGHTS, 2.0)).new_edges(X[:1]).to_csr().toarray()[0]
+        assert at_zero[0] / at_zero[17] == pytest.approx(WEIGHTS[0] / 2.0)
     places = fitted.transform(new)
     rows = np.arange(4)
     drawn = fitted._map.drawn(fitted._given.new_edges(new), 0, 4)
@@ -369,3 +374,21 @@ def test_the_diagonal_of_an_edge_prior_favours_edges_among_copies(prior):
     np.testing.assert_allclose(weighted.own_means, np.diag(expected), rtol=1e-8, atol=1e-12)
     between = expected - np.diag(np.diag(expected))
     np.testing.assert_allclose(dense(weighted.mean()), between, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("bandwidth", ["perplexity", "self-tuning", "connectivity"])
+@pytest.mark.parametrize("prior", [gc.Binary, gc.UnitOutDegree], ids=lambda prior: prior.__name__)
+def test_copies_that_may_have_no_edges_are_no_neighbors(prior, bandwidth):
+    allowed = 1.0 - np.eye(17)
+    law = gc.GraphModel("gaussian", prior(allowed), BANDWIDTHS[bandwidth])
+    repeated = gc.GraphModel("gaussian", prior(allowed[COPIES][:, COPIES]), BANDWIDTHS[bandwidth])
+    weighted, expected = law.posterior(X, sample_weight=WEIGHTS), gathered(repeated.posterior(X[COPIES]).mean())
+    np.testing.assert_allclose(dense(weighted.mean()), dense(expected), rtol=1e-8, atol=1e-12)
+
+
+def test_far_places_with_copies_have_edges_among_copies_alone():
+    X = 1000.0 * np.eye(3)
+    plain, law = (gc.GraphModel("gaussian", prior) for prior in ("D", "E"))
+    Z = gc.GraphCoupling(plain, gc.GraphModel("student", "E"), random_state=0).fit_transform(X, sample_weight=[5] * 3)
+    assert np.isfinite(Z).all()
+    assert law.posterior(X, sample_weight=[5] * 3).edge_means.sum() == 0.0

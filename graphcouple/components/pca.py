@@ -172,6 +172,7 @@ def sampled_pca(
     ----------
     X : array or sparse matrix of shape (n, p)
     posterior : RandomGraph
+        Of weighted points, each row counts once.
     n_components : int
     n_samples : int or "auto", default=100
         "auto" draws in rounds until the relative error is at most `tol` or 2,000 graphs are drawn.

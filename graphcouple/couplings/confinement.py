@@ -64,6 +64,9 @@ def crowd_of(
     if not normalized:
         total = support.n_nodes if weights is None else float(weights.sum())
         return 2.0 * (mass + own) * support.n_nodes / total**2
+    if not mass > 0.0:
+        # All edges are among copies.
+        return 1.0
     first, counts = support.indptr[:-1].astype(np.int64), np.diff(support.indptr)
     rows = np.add.reduceat(means, np.minimum(first, means.size - 1)) * (counts > 0)
     return float(np.exp((xlogy(rows, rows).sum() - surprise) / mass))

@@ -116,7 +116,7 @@ class CrossEntropy(PairCoupling):
         """Return <M_X, log π_Z>, M_X given by its means."""
         prior, posterior = self.latent.prior, self.posterior
         if self.partition.allowed is None:
-            return prior.log_scalar * (float(means.sum()) + self._share * float(posterior.own_means.sum()))
+            return prior.latent_log_scalar * (float(means.sum()) + self._share * float(posterior.own_means.sum()))
         support, log_prior = self.partition.allowed
         at = support.find(posterior.support.rows, posterior.support.indices)
         forbidden = (at < 0) & (means > 0)
@@ -129,8 +129,8 @@ class CrossEntropy(PairCoupling):
                 f"{prior!r}. Restrict the input's graph by the same edge_prior."
             )
         if posterior.unordered:
-            weights = support.to_csr(np.exp(log_prior))
-            if abs(weights - weights.T).max() > 1e-12 * weights.max():
+            behind = support.find(support.indices, support.rows)
+            if (behind < 0).any() or not np.allclose(log_prior, log_prior[behind], rtol=0.0, atol=1e-9):
                 raise ValueError("the latent edge_prior must be symmetric when the input's graph is thresholded.")
         return float(means @ np.where(at < 0, 0.0, log_prior[at]))
 
@@ -211,12 +211,11 @@ def check_exaggeration(exaggeration: float) -> float:
 
 def _check_exaggerated(exaggeration: float, latent: GraphModel) -> None:
     """Raise if the exaggerated loss has no lower bound, or the latent law no plain attraction to multiply."""
-    plain = latent.prior.normalized and not latent.prior.log_scalar
-    if exaggeration > 1.0 and not (plain and latent.kernel.assumptions(1).bounded):
+    if exaggeration > 1.0 and not (latent.prior.normalized and latent.kernel.assumptions(1).bounded):
         raise ValueError(
-            f"exaggeration={exaggeration:g} needs a latent prior with a fixed number of edges, such as D or E, without "
-            f"a number as its edge prior, and a bounded kernel; got {latent}. For prior B use its edge prior, or the "
-            "repulsion_strength of EffectiveCoupling."
+            f"exaggeration={exaggeration:g} needs a latent prior with a fixed number of edges, such as D or E, and a "
+            f"bounded kernel; got {latent}. For prior B use its edge prior, or the repulsion_strength of "
+            "EffectiveCoupling."
         )
 
 

@@ -79,6 +79,8 @@ class SquareLoss(MatchingLoss):
 class BinaryKL(MatchingLoss):
     """The cross-entropy −e log p − (1 − e) log(1 − p) of two coins: their KL divergence plus the entropy of e.
 
+    Below 1e-300, p counts as 1e-300: edges between points so far apart no longer attract.
+
     Examples
     --------
     >>> import graphcouple as gc

@@ -176,6 +176,11 @@ class MatchedMeans(InParts, Placing):
                 f"loss={self.loss!r} compares probabilities, but {above.sum()} means of the input's edges are above "
                 f"{self.loss.largest:g}. Use loss='square', or an input of prior B or D."
             )
+        if symmetrize == "or" and (posterior.edge_means > 1.0 + _ROUNDING).any():
+            raise ValueError(
+                "symmetrize='or' joins probabilities, but means of the input's edges are up to "
+                f"{posterior.edge_means.max():.3g}. Use symmetrize='mean', or an input of prior B or D."
+            )
         self.summation, self.n_jobs = as_summation(summation, n_jobs), n_jobs
         self.kernel = prior.latent_kernel(latent_model.kernel)
         self._absent = AbsentCost(self.kernel, self.loss)

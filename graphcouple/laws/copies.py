@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from graphcouple._support.validation import check_unmasked
@@ -91,19 +92,24 @@ def refuse_weights(weights: FloatArray | None, owner: str) -> None:
 
 
 def nearest_copies(
-    support: Support, sq_dist: FloatArray, ends: FloatArray, rows: FloatArray | None, n_neighbors: int | None
+    support: Support,
+    sq_dist: FloatArray,
+    ends: FloatArray,
+    rows: FloatArray | None,
+    n_neighbors: int | None,
+    joins: NDArray[np.bool_] | float = 1.0,
 ) -> tuple[Support, FloatArray, Copies]:
     """Return the edges to the nearest `n_neighbors` copies, or to all, and how many copies each leads to.
 
     `ends` are the weights of the points that edges lead to. `rows` are the weights of the points that edges start from,
     if they are the same points: a copy's nearest neighbours are then the other copies of its point. New points have
-    none. The furthest copies may count in part.
+    none, nor have points that do not join their copies. The furthest copies may count in part.
     """
     from graphcouple._numba.calibration import count_nearest_copies
     from graphcouple._numba.threads import over_rows
 
     counts = ends[support.indices]
-    own = np.zeros(support.n_nodes) if rows is None else np.maximum(rows - 1.0, 0.0)
+    own = np.zeros(support.n_nodes) if rows is None else np.maximum(rows - 1.0, 0.0) * joins
     weights = np.ones(support.n_nodes) if rows is None else rows
     if n_neighbors is None:
         return support, sq_dist, Copies(weights, counts, own)

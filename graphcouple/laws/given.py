@@ -118,8 +118,8 @@ class ConditionedLaw(ABC):
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         """Return the mean edges from new points to the points of the graph.
 
-        A point that coincides with points of the graph has edges to these points alone. The edge prior is ignored, as
-        it has no rows for new points. No row depends on another.
+        A point that coincides with points of the graph has edges to these points alone. An edge prior that is an
+        array or a graph is ignored, as it has no rows for new points. No row depends on another.
 
         Parameters
         ----------

@@ -69,8 +69,8 @@ class ConditionedModel(ConditionedLaw):
                 most = whole_copies(float(self.weights.sum()))
             model = self.model = replace(model, bandwidth=model.bandwidth.for_neighbors(fewest, most))
         if self.weights is not None:
-            k = model.neighbors_among(self.distances.n_points)
-            support, sq_dist, copies = nearest_copies(support, sq_dist, self.weights, self.weights, k)
+            k, joins = model.neighbors_among(self.distances.n_points), model.prior.among_copies(support.n_nodes) > 0.0
+            support, sq_dist, copies = nearest_copies(support, sq_dist, self.weights, self.weights, k, joins)
         rows = model.rows(support, sq_dist, n_jobs, copies)
         if model.bandwidth is not None:
             model = self.model = replace(model, bandwidth=self._settled(rows))
@@ -162,12 +162,19 @@ class ConditionedModel(ConditionedLaw):
         rows = model.rows(support, sq_dist, n_jobs, copies)
         # Here each row has its own edges, also where the fitted points share theirs.
         rescaled = self._rescaled(replace(rows, drawn_by=None) if model.prior.normalized else rows)
-        log_strength = model.prior.log_strength(model.kernel.log(rescaled)) + np.log(counts)
+        log_strength = model.prior.log_strength(model.kernel.log(rescaled) + model.prior.log_scalar) + np.log(counts)
         first = np.flatnonzero(is_zero)[::-1]
         coincident = np.full(support.n_nodes, -1)
         coincident[support.rows[first]] = support.indices[first]
-        log_strength = np.where(coincident[support.rows] >= 0, np.where(is_zero, 0.0, -np.inf), log_strength)
+        at_zero = np.where(is_zero, np.log(counts), -np.inf)
+        log_strength = np.where(coincident[support.rows] >= 0, at_zero, log_strength)
         largest = np.maximum.reduceat(log_strength, support.indptr[:-1])
+        if model.prior.normalized and (alone := largest == -np.inf).any():
+            raise ValueError(
+                f"{np.count_nonzero(alone)} rows of X_new, the first of them row {np.argmax(alone)}, have no edge: the "
+                "input's kernel is 0 at the distances to their neighbors. Leave these rows out, or use a kernel that "
+                "is positive everywhere."
+            )
         # Means of a row that would all underflow keep their ratios.
         shift = largest if model.prior.normalized else np.minimum(largest - _TINY_LOG, 0.0)
         log_strength -= np.where(np.isfinite(shift), shift, 0.0)[support.rows]
@@ -181,7 +188,9 @@ class ConditionedModel(ConditionedLaw):
         support, sq_dist = self.model.edges_among(self.distances, n_jobs, self.weights)
         spread = nearest_spread(support, sq_dist, n_jobs)
         near, _ = nearest_edges(support, sq_dist, FEW)
-        return _ratio(spread, np.add.reduceat(spread[near.indices], near.indptr[:-1]) / np.diff(near.indptr))
+        counts = np.diff(near.indptr)
+        around = np.bincount(near.rows, spread[near.indices], near.n_nodes) / np.maximum(counts, 1)
+        return np.where(counts > 0, _ratio(spread, around), np.inf)
 
     def _isolation(self, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
         if self._spread is None:

@@ -5,7 +5,7 @@ from tests.faults.fault import Fault
 FAULTS = [
     Fault("weights: light rows reach too few copies", "laws/copies.py", "needed = int(np.searchsorted(lightest, n_copies)) + 1 if lightest[0] < 1.0 else n_copies",
           "needed = n_copies", "test_weighted_points"),
-    Fault("weights: no favour among copies", "laws/priors/base.py", "favour[own] = log_own[support.rows[own]]", "pass", "test_weights"),
+    Fault("weights: no favour among copies", "laws/priors/base.py", "favour[own] = np.log(self.among_copies(support.n_nodes))[support.rows[own]]", "pass", "test_weights"),
     Fault("few given neighbors: rows, not copies", "laws/given_model.py", "fewest = whole_copies(float((reach + np.maximum(self.weights - 1.0, 0.0)).min()))",
           "fewest = int(counts.min())", "test_weighted_points"),
     Fault("new points: means that all underflow", "laws/given_model.py", "np.minimum(largest - _TINY_LOG, 0.0)", "0.0 * largest", "test_transform"),

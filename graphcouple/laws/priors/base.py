@@ -114,11 +114,6 @@ class GraphPrior(ABC):
         """Whether the mean number of edges is fixed; repulsion is then the logarithm of a sum."""
         return self.drawn_by != "pair"
 
-    @property
-    def fixed_edge_count(self) -> bool:
-        """Whether every graph has as many edges as nodes: means divided by n are then probabilities."""
-        return N_EDGES in self.constraints
-
     def edges(self, n_nodes: int) -> tuple[Support, FloatArray] | None:
         """Return the edges that π allows, with log π; None if π is the same for all pairs."""
         if self.edge_prior is None or isinstance(self.edge_prior, Real):
@@ -174,11 +169,15 @@ class GraphPrior(ABC):
         favour = np.full(at.shape, -np.inf)
         favour[at >= 0] = allowed[1][at[at >= 0]]
         if (own := support.rows == support.indices).any():
-            # Edges among the copies of a weighted point.
             with np.errstate(divide="ignore"):
-                log_own = np.log(as_csr(self.edge_prior, "edge_prior").diagonal().astype(np.float64))
-            favour[own] = log_own[support.rows[own]]
+                favour[own] = np.log(self.among_copies(support.n_nodes))[support.rows[own]]
         return favour
+
+    def among_copies(self, n_nodes: int) -> FloatArray:
+        """Return π between the copies of each weighted point."""
+        if self.edge_prior is None or isinstance(self.edge_prior, Real):
+            return np.full(n_nodes, np.exp(self.log_scalar))
+        return as_csr(self.edge_prior, "edge_prior").diagonal().astype(np.float64)
 
     def for_run(self) -> Self:
         """Return the prior for one objective, which evaluates it at a series of similar embeddings; self by default.
@@ -187,9 +186,14 @@ class GraphPrior(ABC):
         """
         return self
 
+    @property
+    def latent_log_scalar(self) -> float:
+        """`log_scalar`, or 0 if the mean number of edges is fixed: π then cancels in every loss."""
+        return 0.0 if self.normalized else self.log_scalar
+
     def latent_kernel(self, kernel: Kernel) -> Kernel:
-        """Return π k for an edge prior that is the same for all pairs."""
-        return ScaledKernel(kernel, self.log_scalar) if self.log_scalar else kernel
+        """Return π k for an edge prior that is the same for all pairs, or k where π cancels."""
+        return ScaledKernel(kernel, self.latent_log_scalar) if self.latent_log_scalar else kernel
 
     def around(self, graph: Any, name: str = "graph") -> GraphPosterior:
         """Return the law of this prior whose mean is a given graph.
@@ -282,7 +286,7 @@ class GraphPrior(ABC):
         Parameters
         ----------
         kernel : Kernel
-            It already includes a scalar edge prior; see `latent_kernel`.
+            It already includes a scalar edge prior that does not cancel; see `latent_kernel`.
         Z : ndarray of shape (n, q)
         summation : Summation
             How sums over all pairs are computed.

@@ -225,7 +225,8 @@ class DoublyStochastic(GraphPrior):
     ) -> tuple[float, FloatArray | None]:
         """Return −2 Σ_i log u_i, where the rows of u_i k(d²_ij) u_j sum to 1, and its gradient 2 u_i ∇Φ_i[k; u].
 
-        The dual gives the value, with an error that is quadratic in the error of u.
+        The dual gives the value, with an error that is quadratic in the error of u. Where kernels between most points
+        underflow, as a Gaussian's on a map over 20 bandwidths wide, value and gradient are of an upper bound.
         """
         summation = summation.for_points(Z, KernelValue(kernel))
         tolerance = max(_TOLERANCE if self._memory is None else _TOLERANCE_OF_RUNS, summation.resolution)
