@@ -145,7 +145,7 @@ def seed_stability(embeddings: Sequence[Any], K: int | None = None, *, n_jobs: i
     Returns
     -------
     float
-        1 if all are the same; 0 if they have nothing in common.
+        1 if all are the same; about 0 if they have nothing in common.
 
     Raises
     ------

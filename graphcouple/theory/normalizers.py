@@ -43,7 +43,7 @@ class LogNormalizer(NamedTuple):
     value : float
         In nats; inf if the integral diverges.
     standard_error : float
-        Error of `value`; 0 for a closed form, the quadrature's own estimate for quadrature.
+        Error of `value`; 0 for a closed form. For quadrature its own estimate, which is too small for heavy tails.
     method : str
         "gaussian", "forest", "quadrature" or "monte carlo".
 
