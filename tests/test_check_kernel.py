@@ -8,6 +8,7 @@ import pytest
 import graphcouple as gc
 from graphcouple.kernels import ScaledKernel, measured
 from tests.extensions.kernel import Laplace
+from tests.extensions.prior import TwoOut
 from tests.reference import KERNELS
 
 
@@ -276,6 +277,9 @@ def test_a_scalar_edge_prior_cancels_where_the_number_of_edges_is_fixed(prior, w
         for value, gradient in others:
             assert value == plain[0]
             np.testing.assert_array_equal(gradient, plain[1])
+    # A prior that does not say how edges are drawn may have any number of edges.
+    undrawn = type("Undrawn", (TwoOut,), {"drawn_by": None})(0.01)
+    assert undrawn.latent_kernel(gc.Student()).value(0.0) == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Exponential(), gc.Student(1.5)], ids=repr)

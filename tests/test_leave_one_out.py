@@ -60,9 +60,10 @@ def test_points_that_a_kernel_does_not_reach_have_no_likelihood():
     for by_row in (False, True):
         scales = [
             gc.LeaveOneOut(by_row=by_row, dim=3).fit(cdist(far, far, "sqeuclidean"), Parabola(reach))[1]
-            for reach in (1.0, 0.05)
+            for reach in (1.0, 0.05, 30.0)
         ]
-        np.testing.assert_allclose(0.05 * np.median(scales[1]), np.median(scales[0]), rtol=1e-5)
+        for reach, scale in zip((0.05, 30.0), scales[1:], strict=True):
+            np.testing.assert_allclose(reach * np.median(scale), np.median(scales[0]), rtol=1e-5)
 
 
 def test_the_scale_of_normal_points_is_near_the_best_for_their_density():

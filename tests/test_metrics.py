@@ -101,6 +101,11 @@ def test_chance_is_zero(rng):
 
 
 @pytest.mark.nightly
+def test_a_sample_tells_far_clusters_distances_apart(rng):
+    X = rng.normal(size=(1500, 2)) + 1e5 * np.repeat(np.eye(2), 750, axis=0)
+    assert metrics.triplet_correlation(X, X, random_state=0) > 0.99
+
+
 def test_a_samples_standard_error_is_its_spread(rng):
     X = rng.normal(size=(500, 6))
     Z = X[:, :2]
@@ -274,7 +279,15 @@ def test_densities_leave_out_copies_in_direction_and_see_near_copies(rng, form):
         X[a : a + 8] = np.outer(rng.uniform(0.5, 3.0, 8), X[a])
     kept = metrics.density_match(form(X), Z, 5, metric="cosine")
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    squares = np.sort(0.25 * distances(unit) ** 4, axis=1)[24:, 1:6]
+    cosine = 0.5 * distances(unit) ** 2
+    if form is np.array:
+        exact = np.where(cosine < 1e-20, 0.0, cosine)
+        for score in (metrics.k_ary_preservation, metrics.continuity):
+            assert score(X, Z, 5, metric="cosine") == pytest.approx(score(exact, Z, 5, metric="precomputed"))
+        assert metrics.distance_correlation(X, Z, "cosine") == pytest.approx(
+            np.corrcoef(exact[np.triu_indices(60, 1)], distances(Z)[np.triu_indices(60, 1)])[0, 1]
+        )
+    squares = np.sort(cosine**2, axis=1)[24:, 1:6]
     radii, map_radii = (
         0.5 * np.log(values.mean(axis=1)) for values in (squares, np.sort(distances(Z) ** 2, axis=1)[24:, 1:6])
     )

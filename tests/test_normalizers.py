@@ -32,13 +32,15 @@ class Ring(gc.extend.Kernel):
 
 @dataclass(frozen=True)
 class Steep(gc.extend.Kernel):
-    """1/(1 + d¹²), whose formula overflows."""
+    """(1 + d¹²)^−power, whose formulas overflow."""
+
+    power: float = 1.0
 
     def log(self, sq_dist):
-        return -np.log1p(sq_dist**6)
+        return -self.power * np.log1p(sq_dist**6)
 
     def grad_log(self, sq_dist):
-        return -6.0 * sq_dist**5 / (1.0 + sq_dist**6)
+        return -6.0 * self.power * sq_dist**5 / (1.0 + sq_dist**6)
 
 
 DECAYING = {"gaussian": gc.Gaussian(), "exponential": gc.Exponential(), "student-3": gc.Student(3.0)}
@@ -102,7 +104,8 @@ def test_integrals_reach_to_the_ends_of_tails_that_hardly_converge_and_to_edges(
             found = gc.PairwiseMRF(kernel).log_normalizer(weighted, dim, method=method, n_samples=100, rng=0)
             assert found.value == pytest.approx(wanted, abs=1e-6)
     assert gc.PairwiseMRF(Ring()).log_normalizer(W, 2).value == pytest.approx(np.log(0.99 * np.pi / 2))
-    assert gc.PairwiseMRF(Steep()).log_normalizer(0.1 * W, 2).value == np.inf
+    for steep, weight, dim in ((Steep(), 0.1, 2), (Steep(0.25), 1.0, 3)):
+        assert gc.PairwiseMRF(steep).log_normalizer(weight * W, dim).value == np.inf
     # Beyond e²⁵⁰ lies the share e^(−0.01 · 250) of a tail of power −0.01.
     r = np.linalg.norm(_RadialLaw(gc.Student(1.01), 1.0, 2).sample(20_000, rng), axis=1)
     assert (np.log(r) > 250).mean() == pytest.approx(np.exp(-2.5) * 1.01 ** (1.005), abs=0.01)

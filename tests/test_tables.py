@@ -228,8 +228,9 @@ def test_a_first_row_of_numbers_and_a_name_is_not_dropped_silently(tmp_path):
             assert read_texts(path, ["kind"]) == {"kind": ["a"]}
         path.write_text("0,1,cat\n1,5,dog\n")
         assert read_points(path, "2")[0].tolist() == [[0, 1], [1, 5]]
-        path.write_text("0,1,cat\n.5,2.5,dog\n")
-        assert read_points(path, "2")[0].tolist() == [[0, 1], [0.5, 2.5]]
+        for index in ("0.0", "-1"):
+            path.write_text(f",0,1,kind\n{index},.5,3,a\n")
+            assert read_texts(path, ["kind"]) == {"kind": ["a"]}
     path.write_text(",0,1,a\n.5,.2,3,b\n.6,6,7,c\n")
     with pytest.raises(ValueError, match="no number in line 1, column 0"):
         read_points(path, "3")

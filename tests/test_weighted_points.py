@@ -152,6 +152,13 @@ def test_neighbors_that_are_given_stand_for_their_copies():
     far = np.take_along_axis(dist[rows][:, rows], others, axis=1)
     law = gc.GraphModel("gaussian", "D", gc.Perplexity(12)).given(X[rows], (others, far)).posterior().mean()
     np.testing.assert_allclose(means, [law.toarray()[rows == i][:, rows == i].sum() for i in range(17)], rtol=1e-6)
+    # Copies that may have no edges are not counted: two neighbours of weight 4 are eight.
+    apart = gc.GraphModel("gaussian", gc.UnitOutDegree(1.0 - np.eye(17)), gc.Perplexity(10))
+    two = (nearest[:, :2], np.take_along_axis(dist, nearest[:, :2], axis=1))
+    given = apart.given(X, two, np.full(17, 4.0))
+    with pytest.warns(UserWarning, match="perplexity"):
+        given.posterior()
+    assert given.law.bandwidth.perplexity < 8
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,8 @@ def check_exaggeration(exaggeration: float) -> float:
 
 def _check_exaggerated(exaggeration: float, latent: GraphModel) -> None:
     """Raise if the exaggerated loss has no lower bound, or the latent law no plain attraction to multiply."""
-    if exaggeration > 1.0 and not (latent.prior.normalized and latent.kernel.assumptions(1).bounded):
+    plain = latent.prior.normalized and not latent.prior.latent_log_scalar
+    if exaggeration > 1.0 and not (plain and latent.kernel.assumptions(1).bounded):
         raise ValueError(
             f"exaggeration={exaggeration:g} needs a latent prior with a fixed number of edges, such as D or E, and a "
             f"bounded kernel; got {latent}. For prior B use its edge prior, or the repulsion_strength of "

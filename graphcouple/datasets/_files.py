@@ -201,11 +201,11 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     without_numbers = not any(map(_is_number, first))
     missing = len(first) > 1 and all(cell.lower() in _MISSING for cell in first)
     # A nameless first column of whole numbers or of text is an index, and columns of text have no numbers.
-    is_index = first[0] == "" and bool(second) and (second[0].isdecimal() or not _is_number(second[0]))
+    is_index = first[0] == "" and bool(second) and not (_is_number(second[0]) and float(second[0]) % 1.0)
     numbers = [pair for pair in pairs[is_index:] if any(map(_is_number, pair))]
     above, below = ([pair[row] for pair in numbers] for row in (0, 1))
-    # Beside text and without an index, few numbers, and whole numbers above whole numbers, may well be data.
-    doubtful = not is_index and numbers != pairs and (len(numbers) < 3 or all(map(str.isdecimal, below)))
+    # Beside text and without an index, one number, and whole numbers above whole numbers, may well be data.
+    doubtful = not is_index and numbers != pairs and (len(numbers) < 2 or all(map(str.isdecimal, below)))
     numbered = bool(numbers) and not doubtful and _number_columns(above, below)
     return first, second, (without_numbers and not missing) or over or numbered
 

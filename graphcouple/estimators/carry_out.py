@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple._support.validation import seeded_clone, warn
-from graphcouple.couplings import EffectiveCoupling, Held, Objective, Problem, Term
+from graphcouple.couplings import Held, Objective, Problem, Term
 from graphcouple.couplings.fixed_map import FixedMap, Placing
 from graphcouple.couplings.network import Network, OfNetwork, weight_decay
 from graphcouple.couplings.parametric import FeatureBasis, FeatureMap, OfFeatures
@@ -26,7 +26,7 @@ from graphcouple.initializations import initialize, is_made
 from graphcouple.kernels.check import require_sound
 from graphcouple.laws import ConditionedLaw, GraphLaw
 from graphcouple.laws.priors import GraphPosterior, RandomGraph
-from graphcouple.optimize import LBFGS, Callback, Descent, MiniBatches, Snapshots, Solution, solve
+from graphcouple.optimize import LBFGS, Callback, Descent, MiniBatches, NegativeSampling, Snapshots, Solution, solve
 from graphcouple.summation import KernelValue, as_summation
 from graphcouple.summation.accuracy import warn_if_inaccurate
 from graphcouple.summation.curved import Space, in_space
@@ -147,16 +147,17 @@ def carry_out(
         by = _of_network if is_network(sentence.features) else _of_features
         solution, function = by(sentence, part.problem, part.objective, first, run)
         return replace(part.result(solution), function=function)
-    solution = solve(part.objective, first, optimizer_of(sentence, part.problem), **run)
-    if sums_pairs(sentence):
+    optimizer = optimizer_of(sentence, part.problem)
+    solution = solve(part.objective, first, optimizer, **run)
+    if as_coupling(sentence.coupling).places_points and not _draws_pairs(optimizer, part.objective, first):
         warn_if_inaccurate(part.problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
     return part.result(solution)
 
 
-def sums_pairs(sentence: Sentence) -> bool:
-    """Return whether descent sums over all pairs of many points, rather than over drawn ones."""
-    coupling = as_coupling(sentence.coupling)
-    return coupling.places_points and not (sentence.n_components > 2 and isinstance(coupling, EffectiveCoupling))
+def _draws_pairs(optimizer: Any, objective: Objective, Z: FloatArray) -> bool:
+    """Return whether descent draws pairs of points, rather than to sum over all."""
+    chosen = isinstance(optimizer, Descent) and optimizer.samples(objective, Z)
+    return chosen or isinstance(optimizer, NegativeSampling)
 
 
 def prepare(sentence: Sentence, rows: Rows, rng: np.random.RandomState, *, reorders: bool = False) -> Prepared:

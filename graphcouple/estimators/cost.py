@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from graphcouple._support.validation import check_integer
+from graphcouple.couplings import EffectiveCoupling
+from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators.base import CouplingEstimator
-from graphcouple.estimators.carry_out import sums_pairs
 from graphcouple.estimators.memory import free_memory, memory_of, remedy
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.wrapper import WithTerm
@@ -153,11 +154,12 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
 
 def _sums_all_pairs(sentence: Sentence, n: int) -> bool:
     """Return whether an iteration compares all pairs of points."""
+    q = sentence.n_components
     if isinstance(sentence.latent.metric, Space):
         return True
-    if not sums_pairs(sentence):
+    if q > 2 and isinstance(as_coupling(sentence.coupling), EffectiveCoupling):
         return False
-    Z = np.random.default_rng(0).normal(size=(min(n, _MAP), sentence.n_components))
+    Z = np.random.default_rng(0).normal(size=(min(n, _MAP), q))
     summation = as_summation(sentence.get("summation", "auto"))
     return isinstance(summation.for_points(Z, KernelValue(sentence.latent.kernel)), Exact)
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.html import html_table
@@ -63,13 +64,30 @@ class NewEdges:
         return np.add.reduceat(self.means, self.support.indptr[:-1])
 
     def normalized(self) -> sp.csr_array:
-        """Return the means divided by each row's sum, as a sparse matrix of shape (n_new, n_points)."""
+        """Return the means divided by each row's sum, as a sparse matrix of shape (n_new, n_points).
+
+        Raises
+        ------
+        ValueError
+            When all means of a row are 0, since the kernel is 0 at the distances to its neighbors.
+        """
+        refuse_alone(self.mass == 0.0)
         return sp.csr_array(sp.diags_array(1.0 / self.mass) @ self.to_csr())
 
     def to_csr(self) -> sp.csr_array:
         """Return the means as a sparse matrix of shape (n_new, n_points)."""
         shape = (self.support.n_nodes, self.n_points)
         return sp.csr_array((self.means, self.support.indices, self.support.indptr), shape=shape)
+
+
+def refuse_alone(alone: NDArray[np.bool_]) -> None:
+    """Raise if new points have no edge."""
+    if alone.any():
+        raise ValueError(
+            f"{np.count_nonzero(alone)} rows of X_new, the first of them row {np.argmax(alone)}, have no edge: the "
+            "input's kernel is 0 at the distances to their neighbors. Leave these rows out, or use a kernel that is "
+            "positive everywhere."
+        )
 
 
 class ConditionedLaw(ABC):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.laws.bandwidths import Bandwidth, DistanceRows
 from graphcouple.laws.copies import Copies, nearest_copies, rows_to_search, whole_copies
-from graphcouple.laws.given import FEW, ConditionedLaw, NewEdges, nearest_spread
+from graphcouple.laws.given import FEW, ConditionedLaw, NewEdges, nearest_spread, refuse_alone
 from graphcouple.laws.labels import log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import symmetrized
@@ -59,17 +59,18 @@ class ConditionedModel(ConditionedLaw):
         model, copies = self.model, None
         support, sq_dist = model.edges_among(self.distances, n_jobs, self.weights)
         self._spread = nearest_spread(support, sq_dist, n_jobs)
+        joins = 1.0 if self.weights is None else model.prior.among_copies(support.n_nodes) > 0.0
         if isinstance(self.distances, OwnNeighbors) and model.bandwidth is not None:
             counts = np.diff(support.indptr)
             fewest, most = int(counts.min()), int(counts.max())
             if self.weights is not None:
                 # Rows that stand for several points need fewer edges.
                 reach = np.bincount(support.rows, self.weights[support.indices], support.n_nodes)
-                fewest = whole_copies(float((reach + np.maximum(self.weights - 1.0, 0.0)).min()))
+                fewest = whole_copies(float((reach + np.maximum(self.weights - 1.0, 0.0) * joins).min()))
                 most = whole_copies(float(self.weights.sum()))
             model = self.model = replace(model, bandwidth=model.bandwidth.for_neighbors(fewest, most))
         if self.weights is not None:
-            k, joins = model.neighbors_among(self.distances.n_points), model.prior.among_copies(support.n_nodes) > 0.0
+            k = model.neighbors_among(self.distances.n_points)
             support, sq_dist, copies = nearest_copies(support, sq_dist, self.weights, self.weights, k, joins)
         rows = model.rows(support, sq_dist, n_jobs, copies)
         if model.bandwidth is not None:
@@ -169,12 +170,8 @@ class ConditionedModel(ConditionedLaw):
         at_zero = np.where(is_zero, np.log(counts), -np.inf)
         log_strength = np.where(coincident[support.rows] >= 0, at_zero, log_strength)
         largest = np.maximum.reduceat(log_strength, support.indptr[:-1])
-        if model.prior.normalized and (alone := largest == -np.inf).any():
-            raise ValueError(
-                f"{np.count_nonzero(alone)} rows of X_new, the first of them row {np.argmax(alone)}, have no edge: the "
-                "input's kernel is 0 at the distances to their neighbors. Leave these rows out, or use a kernel that "
-                "is positive everywhere."
-            )
+        if model.prior.normalized:
+            refuse_alone(largest == -np.inf)
         # Means of a row that would all underflow keep their ratios.
         shift = largest if model.prior.normalized else np.minimum(largest - _TINY_LOG, 0.0)
         log_strength -= np.where(np.isfinite(shift), shift, 0.0)[support.rows]

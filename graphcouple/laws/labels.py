@@ -25,7 +25,6 @@ _RANKS = 6.0
 # missing.
 _NUMBERS: tuple[tuple[Any, str, str], ...] = (
     ((str, bytes), "names", ""),
-    (Real, "whole numbers", "y + 0.5"),
     ((Real, Decimal), "whole numbers", "np.asarray(y, float) + 0.5"),
     (date, "dates", "t = np.asarray(y, 'datetime64[us]'); (t - np.nanmin(t)) / np.timedelta64(1, 'D') + 0.5"),
     (timedelta, "durations", "np.asarray(y, 'timedelta64[us]') / np.timedelta64(1, 'D') + 0.5"),
@@ -75,7 +74,7 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
     if shown and n_classes > max(_MANY_CLASSES, known.size / _FEW_MEMBERS):
         warn(
             f"y holds {n_classes} different {kind}, which are taken as classes; to take them as numbers, give numbers "
-            f"with a fraction: {shown}."
+            f"with a fraction: {shown}{', and NaN in place of -1' if any(map(_is_marked, values[unknown])) else ''}."
         )
     return codes
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import is_precomputed, near_origin
 from graphcouple.neighbors.by_metric import as_compared
-from graphcouple.neighbors.points import dense_if_far
+from graphcouple.neighbors.points import dense_if_far, unit_rows
 
 Distances = Callable[..., FloatArray]
 
@@ -28,8 +28,22 @@ def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
     if is_precomputed(metric):
         D = _complete(points)
         return lambda rows, columns=None: _check_block(D[rows] if columns is None else D[np.ix_(rows, columns)])
-    if metric in ("euclidean", "l2"):
-        metric, points = "euclidean", dense_if_far(points)
+    if metric == "cosine":
+        # Half the squared distances of directions lose no digits, and are 0 for copies.
+        directions = unit_rows(points.astype(dtype, copy=False) if dtype == np.float64 else points)
+        least = 8.0 * np.finfo(directions.dtype).eps
+        between = _between(directions, "euclidean", dtype, scaled=False)
+
+        def cosine(rows: NDArray[Any], columns: NDArray[Any] | None = None) -> FloatArray:
+            lengths = between(rows, columns)
+            lengths[lengths <= least] = 0.0
+            return 0.5 * np.square(lengths)
+
+        return cosine
+    return _between(dense_if_far(points) if metric == "euclidean" else points, metric, dtype)
+
+
+def _between(points: Any, metric: str, dtype: Any, scaled: bool = True) -> Distances:
     if metric != "euclidean" or sp.issparse(points):
         points = as_compared(points.astype(dtype, copy=False) if dtype == np.float64 else points, metric)
         _check_metric(points, metric)
@@ -37,9 +51,8 @@ def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
             _pairwise(points[rows], points if columns is None else points[columns], metric)
         )
     narrow = points.shape[1] <= _NARROW
-    points = of_unit_size(
-        near_origin(points.astype(np.float64, copy=False) if narrow or dtype == np.float64 else points)
-    )
+    points = near_origin(points.astype(np.float64, copy=False) if narrow or dtype == np.float64 else points)
+    points = of_unit_size(points) if scaled else points
     return _by_differences(points, dtype) if narrow else _by_products(points.astype(dtype, copy=False))
 
 

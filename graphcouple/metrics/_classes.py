@@ -27,7 +27,7 @@ from graphcouple.neighbors import as_points, near_origin
 _SILHOUETTE_ROWS = 10_000
 
 # Components whose lengths differ by less than this share of the first are equally long.
-_EQUAL = 1e-9
+_EQUAL, _EQUAL_IN_SINGLE = 1e-9, 1e-5
 
 
 def check_classes(y: Any, n: int) -> NDArray[np.int64]:
@@ -243,7 +243,8 @@ def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
     _, lengths, axes = np.linalg.svd(centred, full_matrices=False)
     linear = np.zeros_like(map_means)
     q = min(map_means.shape[1], lengths.size)
-    if q < lengths.size and lengths[q - 1] - lengths[q] <= _EQUAL * lengths[0] < lengths[q]:
+    equal = _EQUAL_IN_SINGLE if points.dtype == np.float32 else _EQUAL
+    if q < lengths.size and lengths[q - 1] - lengths[q] <= equal * lengths[0] < lengths[q]:
         raise Undefined(
             f"principal components {q} and {q + 1} of the class means of X are equally long, so no arrangement in {q} "
             "dimensions is the best linear one."

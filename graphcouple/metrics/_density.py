@@ -8,8 +8,7 @@ import numpy as np
 
 from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray
-from graphcouple.metrics._distances import SINGLE
-from graphcouple.metrics._relations import as_map
+from graphcouple.metrics._relations import SINGLE, as_map
 from graphcouple.neighbors import as_points, nearest_neighbors
 
 

@@ -12,9 +12,6 @@ from graphcouple._support.validation import check_integer, refuse_estimator
 from graphcouple.metrics._neighborhoods import k_ary_preservation
 from graphcouple.metrics._relations import Relations, as_map, relate
 
-SINGLE = 1e-6
-"""Above the relative rounding of distances in single precision, in which a sample's distances are."""
-
 
 def distance_correlation(
     X: Any,
@@ -62,9 +59,8 @@ def distance_correlation(
 def correlation_of(relations: Relations) -> float:
     count, d, e, dd, ee, de = relations.moments.tolist()
     variances = dd - d * d / count, ee - e * e / count
-    tol = 1e-12 if relations.n_rows == relations.n else SINGLE
     for name, variance in zip("XZ", variances, strict=True):
-        if not variance > count * tol**2:
+        if not variance > count * relations.rounding**2:
             raise Undefined(f"all points of {name} are equally far from each other: the correlation is undefined.")
     return float(np.clip((de - d * e / count) / np.sqrt(variances[0] * variances[1]), -1.0, 1.0))
 

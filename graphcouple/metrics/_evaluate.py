@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ def register(name: str) -> Callable[[Score], Score]:
     True
     >>> gc.metrics.unregister("spread")
     """
-    if str(name).partition("(")[0] in BUILT_IN or str(name).endswith("-NN accuracy"):
+    if str(name).partition("(")[0] in BUILT_IN or re.fullmatch(r"\d+-NN accuracy", str(name)):
         raise ValueError(f"{name!r} is a score of evaluate; register yours under another name.")
     if name in _BESIDE or str(name).startswith("held out ") or str(name).endswith(" ±"):
         raise ValueError(f"{name!r} is a column of compare and search; register your score under another name.")
@@ -155,8 +156,8 @@ def evaluate(
     Raises
     ------
     TypeError, ValueError
-        When an array is not numeric or not finite, numbers of rows differ, K is out of range, or `y` holds a single
-        class.
+        When an array is not numeric or not finite, numbers of rows differ, K is out of range, `y` holds a single
+        class, or all points of an embedding are in one place.
 
     Examples
     --------

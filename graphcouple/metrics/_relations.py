@@ -19,11 +19,14 @@ from graphcouple.neighbors import as_points
 # Distances at once, which take 4 MB, and the fewest rows of a block.
 _BLOCK_ENTRIES, _BLOCK_ROWS = 2**19, 32
 
+# Above the relative rounding of distances in single precision, in which a sample's distances are, and in double.
+SINGLE, DOUBLE = 1e-6, 1e-12
+
 # Random pairs of each point for the correlation of distances: more pairs lower their noise, not the noise of rows.
 _PAIRS_A_POINT = 100
 
 # Distances that differ by less than this share are tied.
-_TIED: dict[Any, float] = {np.float64: 1e-12, np.float32: 1e-5}
+_TIED: dict[Any, float] = {np.float64: 1e-12, np.float32: 2.5e-7}
 
 # Samples of at least this many rows are worth the covariates that lower their standard errors.
 _FEW_ROWS = 1000
@@ -37,8 +40,8 @@ class Relations(NamedTuple):
     (n_covariates, 3, n_sizes) for `sizes_of_slopes`; `gram` holds the products of the covariates with each other;
     `offset` is the mean of the covariates over all points, in coordinates where their mean over the sample is zero.
     `moments` are the count, Σd, Σe, Σd², Σe², Σde of distances d in the data and e in the embedding, each divided by
-    its rough mean, minus 1. `triplets` are the sum and the sum of squares, over rows, of the mean agreement of the
-    row's random pairs.
+    its rough mean, minus 1; deviations of up to `rounding` are rounding. `triplets` are the sum and the sum of squares,
+    over rows, of the mean agreement of the row's random pairs.
     """
 
     n: int
@@ -49,11 +52,12 @@ class Relations(NamedTuple):
     gram: FloatArray
     offset: FloatArray
     moments: FloatArray
+    rounding: float
     triplets: FloatArray
 
     def __add__(self, other: Any) -> Relations:
         totals = (a + b for a, b in zip(self[2:], other[2:], strict=True))
-        return Relations(self.n, self.n_rows + other.n_rows, *totals)
+        return Relations(self.n, self.n_rows + other.n_rows, *totals)._replace(rounding=self.rounding)
 
 
 def sizes_of_slopes(n: int) -> NDArray[np.int64]:
@@ -84,6 +88,7 @@ def relate(
 
     Distances are in double precision for all points, in single precision for a sample.
     """
+    metric = "euclidean" if metric == "l2" else metric
     points = as_points(X, at_least=3)
     n = points.shape[0]
     maps = [as_map(Z, n=n) for Z in embeddings]
@@ -114,7 +119,10 @@ def relate(
         return _relate_block(slice(a, a + step), rows, n, data_distances, size, parts, rng, ranks)
 
     totals = _sum_blocks(block, list(zip(starts, seeds.tolist(), strict=True)), n_jobs)
-    return [total._replace(offset=offset) for total, offset in zip(totals, offsets, strict=True)]
+    return [
+        total._replace(offset=offset, rounding=SINGLE if is_sample or np.float32 in (points.dtype, Z.dtype) else DOUBLE)
+        for total, offset, Z in zip(totals, offsets, maps, strict=True)
+    ]
 
 
 def _rough_mean(distances: Distances, rows: NDArray[Any]) -> float:
@@ -187,6 +195,7 @@ def _relate_block(
                 block_values.T @ block_values,
                 np.zeros(block_values.shape[1]),
                 _moments(data_dist / data_dist.dtype.type(size), map_dist / map_dist.dtype.type(map_size), own),
+                0.0,
                 np.array([triplet_agreement.sum(), np.square(triplet_agreement).sum()]),
             )
         )

@@ -20,7 +20,7 @@ from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances, 
 
 # Metrics for which scikit-learn takes sparse points, and metrics of truth values.
 _OF_SPARSE = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
-_WITHOUT_PARAMETERS = ("cosine", "euclidean", "manhattan")
+_WITHOUT_PARAMETERS = ("cosine", "euclidean", "l2", "manhattan")
 _OF_TRUTH = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
 
 # Names and parameters of the Euclidean distance.
@@ -191,7 +191,9 @@ class ByMetric(Searched):
         approximate = self._is_approximate(search) and k < self.n_points
         if self._by_direction:
             way = "approximate" if approximate else "exact"
-            return self._of_directions(*self._directions.to(self._unit_rows(X_new), k, n_jobs, way))
+            return self._of_directions(
+                *self._directions.to(self._unit_rows(X_new.astype(self.X.dtype)), k, n_jobs, way)
+            )
         if approximate:
             return self._completed(*self._graph(k).of_new(X_new), X_new, n_jobs)
         return super()._to_nearest(self._as_searched(X_new), k, n_jobs, search)

@@ -170,7 +170,7 @@ class Descent:
             Z = pieces[0] if many else smoothest(objective, Z)
         if smooth and (rough or pieces is not None) and _is_stuck(objective, Z):
             Z = Z.argsort(axis=0).argsort(axis=0).astype(Z.dtype)
-        if self.learning_rate == self.early_exaggeration == "auto" and _is_better_sampled(objective, Z):
+        if self.samples(objective, Z):
             return Z, _negative_sampling(objective, Z, in_pieces=pieces is not None)
         schedule, strongest = NO_EXAGGERATION, np.inf
         if many and pieces is not None and self.early_exaggeration == "auto":
@@ -214,6 +214,12 @@ class Descent:
             )
         return Exaggeration(factor, length, _STAGES, factor**_START_POWER if starts_large else None)
 
+    def samples(self, objective: Objective, Z: FloatArray) -> bool:
+        """Return whether pairs are drawn: sums are slow, or points on a line cannot pass each other."""
+        slow = Z.shape[1] > 2 and len(Z) > _SAMPLED_FROM
+        chosen = self.learning_rate == self.early_exaggeration == "auto" and (slow or _is_stuck(objective, Z))
+        return chosen and NegativeSampling.refusal(objective) is None
+
 
 def _is_stuck(objective: Objective, Z: FloatArray) -> bool:
     """Return whether points on a line cannot pass each other."""
@@ -228,9 +234,3 @@ def _negative_sampling(objective: Objective, Z: FloatArray, *, in_pieces: bool) 
     weights = objective.edges[2]
     draws = 1.0 if in_pieces else float(weights.sum() / weights.max()) / len(Z)
     return NegativeSampling(min(1.0, _STEPS_AN_EPOCH / draws), n_pulls=1)
-
-
-def _is_better_sampled(objective: Objective, Z: FloatArray) -> bool:
-    """Return whether the objective can be sampled, and sums are slow or points on a line cannot pass each other."""
-    slow = Z.shape[1] > 2 and len(Z) > _SAMPLED_FROM
-    return (slow or _is_stuck(objective, Z)) and NegativeSampling.refusal(objective) is None

@@ -27,8 +27,8 @@ _NEGLIGIBLE = -60.0
 _SCAN = np.arange(-40.0, 250.0, 0.05)
 # Draws beyond these distances are left out if they are rarer. They are drawn up to e³⁰⁰, whose square is a number.
 _RARE, _FARTHEST = 1e-12, 300.0
-# Logarithm of k below which its formula may overflow.
-_OVERFLOWS = -300.0
+# Formulas of a kernel may overflow beyond this squared distance, or where log k is below this value.
+_FAR, _TINY = 1e20, -300.0
 # Draws that must carry a mean, in effect, for its standard error to be trusted.
 _FEW_DRAWS = 100
 QUADRATURE_DIMS = 3
@@ -69,13 +69,13 @@ class _RadialLaw:
         # As a function of t the integrand must vanish like a power of ‖x‖ at both ends, or the integral diverges.
         s = np.geomspace(1e-32, 1e60, 93)
         with np.errstate(all="ignore"):
-            logs, powers = kernel.log(s), weight * 2.0 * s * kernel.grad_log(s) + dim
-        known = np.flatnonzero(np.isfinite(logs) & np.isfinite(powers))
-        # A formula may overflow far out, where k is tiny already; a larger k beside 0 is the kernel's edge. Where a
-        # kernel is 0, it may state any gradient.
-        is_tail = known.size > 0 and (known[-1] == s.size - 1 or logs[known[-1]] < _OVERFLOWS)
-        near = math.inf if logs[0] == -math.inf else float(powers[0])
-        far = float(powers[known[-1]]) if is_tail else -math.inf
+            logs = kernel.log(s)
+        # Where a kernel is 0, it may state any gradient, and far out the gradient's formula may overflow.
+        near = math.inf if logs[0] == -math.inf else weight * 2.0 * s[0] * float(kernel.grad_log(s[0])) + dim
+        last = int(np.flatnonzero(np.isfinite(logs))[-1])
+        # The formula of k overflows far out or where k is tiny, else the kernel has an edge.
+        has_edge = last < s.size - 1 and s[last] < _FAR and logs[last] > _TINY
+        far = -math.inf if has_edge else weight * 2.0 * (logs[last] - logs[last - 1]) / math.log(10.0) + dim
         self.powers = near, far
         self.integrable_near = near > 1e-9
         self.integrable = self.integrable_near and (far < -1e-9 or reach < math.inf)

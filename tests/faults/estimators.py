@@ -315,7 +315,7 @@ FAULTS = [
     Fault("films: matplotlib leaves out frames", "plotting/_animation.py", 'rc_context({"animation.embed_limit": np.inf})', "rc_context({})", "test_plots_of_fits"),
     Fault("densities: ranks widen the other axis", "plotting/_scatter.py", "reach = np.full(2, span.max()) if equal else span", "reach = np.full(2, span.max())", "test_plotting"),
     Fault("cost: integers as wide as they are", "estimators/cost.py", "dtype = as_points(np.zeros((2, 1), dtype=dtype)).dtype", "dtype = np.dtype(dtype)", "test_cost"),
-    Fault("scores: sparse points far from 0", "metrics/_blocks.py", 'metric, points = "euclidean", dense_if_far(points)', "pass", "test_metrics"),
+    Fault("scores: sparse points far from 0", "metrics/_blocks.py", 'dense_if_far(points) if metric == "euclidean" else points', "points", "test_metrics"),
     Fault("scores: the mean distance counts rows themselves", "metrics/_relations.py", "(block.size - rows.size)", "block.size", "test_metrics"),
     Fault("scores: rounding breaks ties of triplets", "metrics/_relations.py", "np.float64: 1e-12", "np.float64: 0.0", "test_metrics"),
     Fault("scores: clusters far from 0", "metrics/_classes.py", "points, rows = of_unit_size(centred(points)), np.arange(n)", "rows = np.arange(n)", "test_scores"),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_integer, check_positive, warn
 from graphcouple.graphs import FloatArray
-from graphcouple.kernels.measured import reach
+from graphcouple.kernels import Gaussian
 from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows
 
 # The share of least likely rows that the likelihood leaves out: otherwise one outlier would set the scale. For 1,500
@@ -180,8 +180,8 @@ class _Likelihoods:
         self.counts = None if rows.copies is None else rows.copies.edges
         self.n_points = int(np.bincount(rows.support.rows, self.counts).max())
         self.weights: FloatArray = np.ones(self.n) if rows.copies is None else rows.copies.weights
-        # Scales are larger if the kernel reaches less far than 1.
-        self.widening = -np.log(min(reach(self.kernel), 1.0))
+        # The scales that are tried suit a Gaussian kernel, and are larger for kernels of a smaller length.
+        self.widening = np.log(Gaussian().length / self.kernel.length)
         positive = np.where(self.sq_dist > 0, self.sq_dist, np.inf)
         with np.errstate(divide="ignore"):
             self.nearest = 0.5 * np.log(np.minimum.reduceat(positive, self.indptr[:-1]))

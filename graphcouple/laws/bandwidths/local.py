@@ -83,7 +83,7 @@ class LocalConnectivity(Bandwidth):
         short = np.flatnonzero((totals > 0) & (totals < target))
         if short.size:
             remedy = "Lower it, or raise n_neighbors of the model."
-            if counts is not None:
+            if float(totals[short].min()) < 1.0:
                 remedy = "Give larger sample weights, each of which says how many points its row stands for."
             warn(
                 f"n_neighbors={self.n_neighbors} of LocalConnectivity is too many for {short.size} of {n} rows, the "

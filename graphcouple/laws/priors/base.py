@@ -188,8 +188,9 @@ class GraphPrior(ABC):
 
     @property
     def latent_log_scalar(self) -> float:
-        """`log_scalar`, or 0 if the mean number of edges is fixed: π then cancels in every loss."""
-        return 0.0 if self.normalized else self.log_scalar
+        """`log_scalar`, or 0 if the number of edges is fixed: π then cancels in every loss."""
+        is_fixed = self.drawn_by in ("row", "graph") or N_EDGES in self.constraints
+        return 0.0 if is_fixed else self.log_scalar
 
     def latent_kernel(self, kernel: Kernel) -> Kernel:
         """Return π k for an edge prior that is the same for all pairs, or k where π cancels."""

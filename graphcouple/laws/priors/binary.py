@@ -79,13 +79,14 @@ class BinaryPosterior(GraphPosterior):
             raise ValueError("the law is thresholded already: its pairs are unordered.")
         # 1 − P̃ = (1 − P)(1 − Pᵀ): log(1 + e^η̃) of a pair is the sum over its two directions.
         support, total = either_direction(self.support, np.logaddexp(0.0, self.natural_parameters))
-        faint = np.flatnonzero(total < 1e4 * np.finfo(total.dtype).tiny)
-        for _, edges, _ in support.in_parts():
-            total[edges] += np.log(-np.expm1(-np.maximum(total[edges], np.finfo(total.dtype).tiny)))
-        if faint.size:
-            # Here the sum of both directions underflows, so their logarithms are added.
-            i, j = support.rows[faint], support.indices[faint]
-            total[faint] = np.logaddexp(*(self._parameter_of(*ends) for ends in ((i, j), (j, i))))
+        tiny = np.finfo(total.dtype).tiny
+        for nodes, edges, part in support.in_parts():
+            sums = total[edges]
+            faint = np.flatnonzero(sums < 1e4 * tiny)
+            sums += np.log(-np.expm1(-np.maximum(sums, tiny)))
+            # Where the sum of both directions underflows, their logarithms are added.
+            i, j = nodes.start + part.rows[faint], part.indices[faint]
+            sums[faint] = np.logaddexp(self._parameter_of(i, j), self._parameter_of(j, i))
         return BinaryPosterior(support, total, unordered=True)
 
     def _parameter_of(self, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -174,7 +175,7 @@ class Binary(GraphPrior):
                 "divide them by the largest."
             )
         reverses = support.find(support.indices, support.rows)
-        symmetric = bool((reverses >= 0).all() and np.allclose(weights, weights[reverses], rtol=1e-12, atol=0.0))
+        symmetric = bool((reverses >= 0).all() and np.allclose(weights, weights[reverses], rtol=1e-6, atol=0.0))
         return BinaryPosterior(support, np.minimum(logit(weights), _SURE), unordered=symmetric)
 
     @classmethod
