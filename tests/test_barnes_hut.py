@@ -73,6 +73,14 @@ def test_points_in_one_place_do_not_overflow_the_tree(rng, leaf_size):
     np.testing.assert_allclose(same[0], 49.0, rtol=1e-12)
 
 
+def test_charges_of_both_signs(rng):
+    Z, charges = 3.0 * rng.normal(size=(2001, 2)), rng.choice([-1.0, 1.0], 2001)
+    tree, exact = (
+        summation.potential(Z, KernelValue(gc.Student()), charges)[1] for summation in (BarnesHut(), Exact())
+    )
+    assert relative_error(tree, exact) < 0.02
+
+
 def test_an_embedding_in_three_dimensions(iris):
     tree = gc.TSNE(3, perplexity=20, summation="barnes_hut", max_iter=500, random_state=0).fit(iris[0])
     exact = gc.TSNE(3, perplexity=20, max_iter=500, random_state=0).fit(iris[0])

@@ -226,7 +226,16 @@ class Steep(gc.Kernel):
         return -0.5 / np.sqrt(sq_dist)
 
 
+class Steepest(gc.Kernel):
+    def log(self, sq_dist):
+        return 1.0 - np.exp(sq_dist)
+
+    def grad_log(self, sq_dist):
+        return -np.exp(sq_dist)
+
+
 FAULTS = {
+    "forces": (dataclass(frozen=True)(Steepest)(), "Steepest.grad_log is infinite at distance .* forces would be NaN"),
     "slope at 0": (dataclass(frozen=True)(Steep)(), "Steep.grad_log is -inf at distance 0"),
     "derivative in d": (dataclass(frozen=True)(InD)(), "divide it by 2 d"),
     "wrong derivative": (dataclass(frozen=True)(Wrong)(), "not the derivative of log in the squared distance"),

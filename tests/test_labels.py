@@ -184,9 +184,7 @@ def test_unknown_classes_among_names_are_unknown_and_masked_ones_are_refused():
 
 
 def test_many_whole_numbers_are_classes_with_a_warning():
-    with pytest.warns(
-        UserWarning, match=r"40 different whole numbers.*0\.5, and NaN in place of -1"
-    ):
+    with pytest.warns(UserWarning, match=r"40 different whole numbers.*0\.5, and NaN in place of -1"):
         codes = target_codes([*range(-1, 40)], 41)
     assert codes.dtype.kind == "i"
     target_codes(np.repeat(np.arange(40), 5), 200)

@@ -83,6 +83,36 @@ def test_a_loss_that_rises_has_not_settled():
     assert solution.n_iter == 250
     assert solution.loss == solution.loss_history[0] < solution.loss_history[-1]
     np.testing.assert_array_equal(solution.Z, np.ones((3, 2)))
+    with pytest.warns(ConvergenceWarning, match="start is returned"):
+        solution = gc.solve(Decaying(1.01), np.ones((3, 2)), gc.MomentumGains(**STILL), max_iter=900, settled_within=0)
+    assert not solution.converged
+    assert solution.message == "stopped: no lower loss than the start's for 300 iterations"
+
+
+class Fenced(Quadratic):
+    """A quadratic with a value beyond a size."""
+
+    size, beyond = 1.05, np.nan
+
+    def value_and_grad(self, Z):
+        value, gradient = super().value_and_grad(Z)
+        return (value, gradient) if np.abs(Z).max() <= self.size else (self.beyond, self.beyond * gradient)
+
+
+def test_a_further_start_that_fails_leaves_the_first_run():
+    start = np.linspace(-1.0, 1.0, 20).reshape(10, 2)
+    fenced = Fenced(np.ones((10, 2)), np.zeros((10, 2)))
+    with pytest.warns(ConvergenceWarning, match="a further start failed, and the runs before it count: the loss"):
+        solution = gc.solve(fenced, start, gc.LBFGS(), n_starts=3, max_iter=50)
+    assert solution.loss == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
+def test_an_infinite_loss_is_no_gain(monkeypatch):
+    """The minimum lies just beyond the fence."""
+    monkeypatch.setattr(Fenced, "beyond", np.inf)
+    fenced, start = Fenced(np.ones((10, 2)), np.full((10, 2), 1.06)), 0.5 * np.resize([1.0, -1.0], (10, 2))
+    assert gc.solve(fenced, start, gc.LBFGS(), max_iter=100).loss < fenced.value(start)
 
 
 @pytest.mark.parametrize("make", [gc.TSNE, gc.SNE, gc.SymmetricSNE])

@@ -6,7 +6,7 @@ from graphcouple._numba.pairs import sum_rows
 from graphcouple.kernels import ScaledKernel
 from graphcouple.summation import Auto, Exact, KernelValue, LogKernel, LogOnePlusKernel, Summation, as_summation
 from tests.contracts import literal_sums
-from tests.reference import KERNELS, pairwise
+from tests.reference import KERNELS, pairwise, relative_error
 
 ALL = {**KERNELS, "weighted": ScaledKernel(gc.Student(2.5), -0.7)}
 
@@ -37,6 +37,32 @@ def test_sums_of_a_few_rows_are_those_of_all(dim, rng):
     every = Exact().potential(Z, radial, charges)
     for some, whole in zip(sum_rows(Z[:20], Z, radial, charges[None], 1), every, strict=True):
         np.testing.assert_allclose(some[0], whole[:20], rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("prior", "kernel"), [("D", gc.Odds(gc.Gaussian())), ("D", gc.Exponential()), ("E", gc.Exponential())]
+)
+def test_logarithms_of_small_sums_are_exact_though_tables_are_not(prior, kernel, rng):
+    alone = 3.0 * rng.normal(size=(300, 2))
+    alone[0] = [30.0 if prior == "D" and isinstance(kernel, gc.Odds) else 600.0, 0.0]
+    Z = 400.0 * np.stack(np.meshgrid(*2 * [np.arange(15.0)]), axis=-1).reshape(-1, 2) if prior == "E" else alone
+    law = gc.laws.priors.PRIORS[prior]()
+    (value, gradient), wanted = (law.log_partition_and_grad(kernel, Z, summation) for summation in (Auto(), Exact()))
+    assert value == pytest.approx(wanted[0], rel=1e-8)
+    np.testing.assert_allclose(gradient, wanted[1], atol=1e-7 * np.abs(wanted[1]).max())
+
+
+def test_maps_beyond_the_tables_are_summed_by_formulas(rng):
+    Z, radial = 1e10 * rng.normal(size=(500, 2)), KernelValue(gc.RationalPower.from_min_dist(0.1))
+    for ours, exact in zip(Auto().potential(Z, radial), Exact().potential(Z, radial), strict=True):
+        np.testing.assert_allclose(ours, exact, rtol=1e-6, atol=0.0)
+
+
+@pytest.mark.parametrize(("min_dist", "size"), [(0.99, 1e-4), (0.8, 1e-5), (0.1, 1e-6)])
+def test_forces_in_small_maps_of_flat_kernels(min_dist, size, rng):
+    Z, radial = size * rng.normal(size=(2100, 2)), KernelValue(gc.RationalPower.from_min_dist(min_dist))
+    ours, exact = (summation.potential(Z, radial)[1] for summation in (Auto(), Exact()))
+    assert relative_error(ours, exact) < 1e-2
 
 
 def test_names():

@@ -186,6 +186,14 @@ def _check_derivative(kernel: Kernel) -> None:
     dist = _distances(kernel)
     s = np.square(dist)
     with np.errstate(all="ignore"):
+        forces = np.exp(kernel.log(s)) * kernel.grad_log(s)
+    # Beyond the edge of a kernel, which is for the input's graph alone, any gradient will do.
+    if np.isnan(forces).any() and measured.reach(kernel) == np.inf:
+        raise ValueError(
+            f"{_name(kernel)}.grad_log is infinite at distance {dist[int(np.argmax(np.isnan(forces)))]:.3g}, where the "
+            "kernel is 0, so forces would be NaN: bound it, as by np.exp(np.minimum(sq_dist, 700))."
+        )
+    with np.errstate(all="ignore"):
         up, down = kernel.log(s * (1.0 + _STEP)), kernel.log(s * (1.0 - _STEP))
         # Compare in units of 1/d², so that the scale of a formula does not matter.
         slope = (up - down) / (2.0 * _STEP)

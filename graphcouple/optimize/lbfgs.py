@@ -257,7 +257,7 @@ def _evaluate(objective: Objective, Z: FloatArray, with_loss: bool) -> tuple[flo
 def _compared(objective: Objective, state: LBFGSState) -> LBFGSState:
     """Return the state with its loss compared; if the loss has risen, the state of the last comparison."""
     loss = objective.value(state.Z) / objective.n_points
-    noise = (_NOISE if state.Z.dtype == np.float64 else _NOISE_IF_SINGLE) * abs(loss)
+    noise = (_NOISE if state.Z.dtype == np.float64 else _NOISE_IF_SINGLE) * abs(loss) if np.isfinite(loss) else 0.0
     if state.compared is None or loss <= state.compared[1] + noise:
         return state._replace(compared=(state.Z, loss))
     Z = state.compared[0]

@@ -82,7 +82,7 @@ class Stopping:
     tol : float, default=1e-7
         Converged when the gradient of objective/n has at most this 2-norm.
     patience : int, default=300
-        Converged when the loss has not fallen for this many iterations.
+        Converged when the loss has not fallen for this many iterations, if it ever fell below the start's.
     settled_within : float, default=2e-4
         Converged when the loss falls by at most this share of its height above `Objective.lower_bound` (of its
         absolute value plus the run's gain, if no bound is known) in 50 iterations, as estimated from those since the
@@ -186,6 +186,9 @@ class Monitor:
         if loss < self._lowest:
             self._lowest, self._lowest_at = loss, iteration
         elif iteration - self._lowest_at >= patience:
+            if not self._lowest < self.first:
+                self._reason = f"stopped: no lower loss than the start's for {patience} iterations"
+                return True
             return self.converge(Z, loss, f"no lower loss for {patience} iterations")
         if span := self._settled_for(iteration, loss):
             share = f"{100.0 * self._least_fall(span):.2g} % of its height above its lower bound"

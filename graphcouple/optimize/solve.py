@@ -7,9 +7,10 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple._numba.threads import threads_kept
-from graphcouple._support.validation import check_embedding, check_integer, is_word
+from graphcouple._support.validation import check_embedding, check_integer, is_word, warn
 from graphcouple.couplings import Objective
 from graphcouple.couplings.base import deviation
 from graphcouple.graphs import FloatArray
@@ -201,7 +202,13 @@ class _Attempts(NamedTuple):
             if rescale is not None and not rescale and not runs:
                 near = starting_objective(self.objective, Z, optimizer.exaggeration.sizing_weight)
                 warn_if_far(best_scale(near, Z, precise=False))
-            runs.append(self(Z, optimizer, bool(rescale)))
+            try:
+                runs.append(self(Z, optimizer, bool(rescale)))
+            except FloatingPointError as error:
+                if not runs:
+                    raise
+                warn(f"a further start failed, and the runs before it count: {error}", ConvergenceWarning)
+                break
             if runs[-1][1].stopped:
                 break
         return runs

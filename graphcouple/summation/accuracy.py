@@ -27,8 +27,9 @@ _SHARP = 4.0
 # Number of points in the count; more would take as long as a coarse sum.
 _COUNTED = 5000
 
-# Forces in an embedding smaller than this many lengths are rounding error.
-_TINY = 1e-6
+# Forces in an embedding smaller than this many lengths are rounding error, in larger ones if the kernel is flatter at 0
+# than d².
+_TINY = 4e-6
 
 # Rows whose forces are also summed exactly: more rows judge the error better, each for n pairs.
 _ROWS = 32
@@ -52,7 +53,8 @@ def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
     extent, length = float((high - low).max()), float(radial.length)
     if extent <= 0:
         return False
-    if extent < _TINY * length:
+    order = radial.kernel.order_at_zero if isinstance(radial, KernelFunction) else 2.0
+    if extent < length * _TINY ** (2.0 / np.clip(order, 2.0, 6.0)):
         return True
     # Small embeddings get a finer grid.
     side = min(_CELL * length, extent / 64.0)

@@ -59,7 +59,7 @@ class BarnesHut(Summation):
     def __init__(self, n_jobs: int | None = None, *, angle: float = 0.35, leaf_size: int = 8) -> None:
         super().__init__(n_jobs)
         self.angle = check_positive("angle", angle)
-        self.resolution = 1e-3 * (self.angle / 0.35) ** 2
+        self.resolution = 1e-2 * (self.angle / 0.35) ** 2
         self.leaf_size = check_integer("leaf_size", leaf_size, 1)
 
     def potential(
@@ -72,6 +72,11 @@ class BarnesHut(Summation):
             raise ValueError(
                 f"summation='barnes_hut' is for two or three dimensions, but the embedding has {n_dims}; use {remedy}."
             )
+        if charges is not None and (charges < 0).any() and (charges > 0).any():
+            # Cells of both signs have a dipole, which their centre of charge does not show.
+            signs = (self.potential(Z, radial, np.maximum(sign * charges, 0.0), **outputs) for sign in (1.0, -1.0))
+            (potential, gradient), (other, other_gradient) = signs
+            return potential - other, gradient - other_gradient
         # Cells in half precision would overflow, and so would differences of short integers.
         Z = np.asarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)
         low, high = Z.min(axis=0), Z.max(axis=0)

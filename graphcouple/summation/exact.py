@@ -66,6 +66,9 @@ class Exact(Summation):
         return radial, radial
 
 
+# Tables reach from squared distances of 2^−124 to 2^60.
+_SHORTEST, _WIDEST = 1e-15, 2.0**29
+
 # Building the tables takes 4 ms, as long as the formulas for this many points.
 TABLE_FROM = 200
 
@@ -76,8 +79,12 @@ class Tabulated(Exact):
     A pair takes 3 ns of a core for every kernel; the formula of a power takes 6 ns, with a logarithm 10.
     """
 
+    resolution = 1e-12
+
     def _sources(self, Z: FloatArray, radial: RadialFunction, **outputs: bool) -> tuple[Any, Any]:
-        tables = _tables(radial) if radial.tabulated and len(Z) >= TABLE_FROM else (None, None)
+        tables: tuple[FloatArray | None, FloatArray | None] = (None, None)
+        if radial.tabulated and len(Z) >= TABLE_FROM and radial.length > _SHORTEST and float(np.ptp(Z)) < _WIDEST:
+            tables = _tables(radial)
         names = ("with_gradient", "with_potential")
         needed = [table for name, table in zip(names, tables, strict=True) if outputs.get(name, True)]
         if any(table is None for table in needed):

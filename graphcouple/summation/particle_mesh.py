@@ -266,7 +266,7 @@ class ParticleMesh(SummationOfSets):
                 spacing = _in_steps(longest / max(self.n_cells, per_root))
             spacing = finer_where_crowded(points, low, high - low, spacing, fixed)
             if radial.smooth_at_zero and spacing <= self.spacing * length:
-                return self.spacing * length, None
+                return min(self.spacing * length, _in_steps(longest / self.n_cells)), None
             return spacing, (self.near * spacing) ** 2
         if longest < spacing * self.n_cells:
             spacing = _in_steps(longest / self.n_cells)

@@ -153,9 +153,8 @@ class EdgeProbability(KernelFunction):
         return self.kernel.edge_probability(sq_dist)
 
     def slope(self, sq_dist: Any) -> Any:
-        """Return v (1 − v) ψ, with v = k/(1 + k)."""
-        v = self.kernel.edge_probability(sq_dist)
-        return v * (1.0 - v) * self.kernel.grad_log(sq_dist)
+        """Return v times the derivative of log v, with v = k/(1 + k)."""
+        return self.kernel.edge_probability(sq_dist) * self.kernel.grad_log_probability(sq_dist)
 
 
 class LogEdgeProbability(KernelFunction):

@@ -233,7 +233,8 @@ class DoublyStochastic(GraphPrior):
         balanced = self._balanced(kernel, Z, summation, tolerance, _MOST_STEPS, with_gradient)
         if balanced is None and summation.resolution > 0:
             # All points are far apart, as in a start that is too large: an upper bound makes descent turn back.
-            balanced = self._balanced(kernel, Z, Exact(summation.n_jobs), _ROUGHLY, _FEW_STEPS, with_gradient)
+            accuracy = (_ROUGHLY, _FEW_STEPS) if summation.resolution > _TOLERANCE else (tolerance, _MOST_STEPS)
+            balanced = self._balanced(kernel, Z, Exact(summation.n_jobs), *accuracy, with_gradient)
         return balanced or _in_logs(kernel, Z.astype(np.float64, copy=False), with_gradient)
 
     # A trial step may take the embedding to where factors overflow; its infinite value is then refused.
