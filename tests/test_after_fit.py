@@ -1,10 +1,13 @@
 """A fitted estimator keeps to its fit: failed fits, parameters set later and edits of the map do no harm."""
 
+import copy
+
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 import graphcouple as gc
@@ -287,3 +290,39 @@ def test_rows_of_a_frame_are_placed_like_those_of_an_array(points, output, place
             mine, wanted = mine.update(more), wanted.update(new)
         assert isinstance(mine.embedding_, np.ndarray)
         np.testing.assert_array_equal(mine.embedding_, wanted.embedding_)
+
+
+def test_parameters_copies_and_seeds_that_come_later(points):
+    X, new = points
+    kernel = gc.KernelPCA(kernel="rbf", n_landmarks=20, random_state=0).fit(X)
+    places = kernel.transform(new)
+    np.testing.assert_array_equal(kernel.set_params(kernel="precomputed").transform(new), places)
+    plain = gc.TSNE(perplexity=8, max_iter=20).set_output(transform="pandas")
+    both = gc.HierarchicalCoupling(plain)
+    assert type(both.fit_transform(X)) is type(both.transform(new)) is np.ndarray
+    copied = copy.copy(both)
+    copied.update(new)
+    assert (len(copied.embedding_), both.transform(new).shape, both.point_losses().shape) == (65, (5, 2), (60,))
+    # Without a seed, terms draw anew in each fit.
+    assert not np.array_equal(both.fit_transform(X), both.fit_transform(X))
+    for refused in (gc.HierarchicalCoupling(gc.TSNE(terms=gc.Density())), gc.TSNE(terms=None)):
+        with pytest.raises(TypeError, match="terms must be a sequence of terms"):
+            refused.fit(X)
+    with pytest.raises(TypeError, match="hidden_layer_sizes must be an integer"):
+        gc.Autoencoder(hidden_layer_sizes=(2.5,)).fit(X)
+    gc.LaplacianEigenmaps().fit(X, sample_weight=None)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_equal_rows_alone_are_not_merged():
+    assert gc.TSNE(unique=True, max_iter=10, random_state=0).fit(np.ones((6, 3))).embedding_.shape == (6, 2)
+
+
+def test_an_interrupt_in_the_last_call_returns_the_map(points):
+    def watch(iteration, loss, Z):
+        if iteration == 20:
+            raise KeyboardInterrupt
+
+    tsne = gc.TSNE(perplexity=8, max_iter=20, on_interrupt="return", callback=watch, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        assert np.isfinite(tsne.fit_transform(points[0])).all()

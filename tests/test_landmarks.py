@@ -203,3 +203,19 @@ def test_starts_and_classes_of_merged_rows():
             gc.TSNE(perplexity=6, unique=True, init=np.ones((n, 2))).fit(rows)
     with pytest.raises(ValueError, match="y must have one value for each of the 60 rows of X, got shape"):
         gc.TSNE(perplexity=6, n_landmarks=40).fit(rows, np.ones(10))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_copies_and_read_only_rows_leave_the_landmarks(rng):
+    for n_equal, least in ((100, 40), (150, 30), (190, 11)):
+        points = np.vstack([np.zeros((n_equal, 3)), rng.normal(size=(200 - n_equal, 3))])
+        for given in (points, sp.csr_matrix(points)):
+            rows = nearest_to_means(given, 50, np.random.RandomState(0))
+            assert least <= rows.size <= 50
+            assert len(np.unique(points[rows], axis=0)) == rows.size
+    two = np.vstack([np.ones((59, 3)), np.zeros((1, 3))])
+    assert nearest_to_means(two, 20, np.random.RandomState(0)).tolist() == [0, 59]
+    matrix = sp.csr_matrix(X[:100])
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        part.flags.writeable = False
+    assert nearest_to_means(matrix, 20, np.random.RandomState(0)).size > 10

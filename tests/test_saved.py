@@ -325,3 +325,19 @@ def test_the_lists_of_a_search_are_kept(digits, tmp_path, monkeypatch):
     ]:
         with pytest.raises(ValueError, match="its search lists do not fit its points"):
             InvertedFile.from_lists(X, lists | {name: wrong})
+
+
+@pytest.mark.parametrize("weights", [None, np.r_[2.0, np.ones(29)]], ids=["plain", "weighted"])
+@pytest.mark.parametrize("prior", ["B", "D", "E", "S"])
+def test_posteriors_as_input_come_back(prior, weights, tmp_path, rng):
+    if prior == "S" and weights is not None:
+        with pytest.raises(ValueError, match="weights"):
+            gc.GraphModel("gaussian", prior).posterior(rng.normal(size=(30, 3)), sample_weight=weights)
+        return
+    law = gc.GraphModel("gaussian", prior, gc.Perplexity(5)).posterior(rng.normal(size=(30, 3)), sample_weight=weights)
+    latent = gc.GraphModel("student", "B" if prior == "B" else "E")
+    fitted = gc.GraphCoupling(law, latent, init="random", max_iter=15, random_state=0).fit()
+    fitted.save(tmp_path / "model.gc")
+    loaded = gc.load(tmp_path / "model.gc")
+    np.testing.assert_array_equal(loaded.embedding_, fitted.embedding_)
+    np.testing.assert_array_equal(loaded.input.edge_means, law.edge_means)

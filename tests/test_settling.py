@@ -104,7 +104,8 @@ def test_a_further_start_that_fails_leaves_the_first_run():
     fenced = Fenced(np.ones((10, 2)), np.zeros((10, 2)))
     with pytest.warns(ConvergenceWarning, match="a further start failed, and the runs before it count: the loss"):
         solution = gc.solve(fenced, start, gc.LBFGS(), n_starts=3, max_iter=50)
-    assert solution.loss == pytest.approx(0.0, abs=1e-9)
+    assert solution.loss < 0.1
+    assert solution.start_losses.shape == (1,)
 
 
 @pytest.mark.filterwarnings("ignore:the embedding is far from its size")

@@ -7,6 +7,7 @@ into an objective. A `Coupling` compares the two graph laws; a `Term` is added t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -192,6 +193,12 @@ class Term(Recipe):
         """Return the number that multiplies the bound objective: `weight`, unless it depends on the problem."""
         check_weight(self.weight, name=f"the weight of {type(self).__name__}")
         return float(self.weight)
+
+
+def check_terms(terms: Any) -> None:
+    """Raise unless terms are a sequence."""
+    if isinstance(terms, Term) or not isinstance(terms, Iterable):
+        raise TypeError(f"terms must be a sequence of terms; put it in a list, as terms=[{terms!r}].")
 
 
 COUPLINGS: Registry[type[Coupling]] = Registry("coupling", "a Coupling such as EffectiveCoupling()")

@@ -46,7 +46,7 @@ def _whole(fit: Any) -> Any:
 
     @functools.wraps(fit)
     def fit_or_restore(self: Any, *arguments: Any, **options: Any) -> Any:
-        if "sample_weight" in options and not weighable:
+        if not weighable and options.pop("sample_weight", None) is not None:
             raise TypeError(f"{type(self).__name__} takes no sample weights: it counts each row once. Repeat rows.")
         before = fitted(self)
         try:

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
 from graphcouple._numba.threads import one_blas_thread
+from graphcouple._support.validation import check_integer
 from graphcouple.couplings.network import CodingError, Network, weight_decay
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_0, AT_LEAST_1
@@ -164,7 +165,7 @@ class Autoencoder(EmbeddingEstimator):
         codes /= codes.std() or 1.0
         # A rough start suffices: more than 50 iterations of the regressions take longer than they save.
         layers = {"activation": self.activation, "solver": "lbfgs", "alpha": self.alpha, "max_iter": 50}
-        sizes = tuple(self.hidden_layer_sizes)
+        sizes = tuple(check_integer("hidden_layer_sizes", size, 1) for size in self.hidden_layer_sizes)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         encoder = Network.like(MLPRegressor(hidden_layer_sizes=sizes, **layers), X, codes, seed)
         points = encoder.standardized(X)

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._support.html import html_table
 from graphcouple._support.validation import is_word
-from graphcouple.couplings import Coupling, Term
+from graphcouple.couplings import Coupling
 from graphcouple.couplings.fixed_map import Placing
-from graphcouple.couplings.recipes import as_coupling
+from graphcouple.couplings.recipes import as_coupling, check_terms
 from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, option, parameter
 from graphcouple.estimators.carry_out import Result, bounded, objective_of, posterior_of
 from graphcouple.estimators.memory import warn_if_too_large
@@ -152,8 +152,7 @@ class CouplingEstimator(PlacesNewPoints):
         MemoryError
             When the fit needs over twice the memory that is free; it is then not begun.
         """
-        if isinstance(self.terms, Term):
-            raise TypeError(f"terms must be a sequence of terms; put it in a list, as terms=[{self.terms!r}].")
+        check_terms(self.terms)
         self._validate_params()
         sample_weight = weights.pop("sample_weight", None)
         if weights:
@@ -225,7 +224,7 @@ class CouplingEstimator(PlacesNewPoints):
     def _gathered(self, rows: Rows, sentence: Sentence) -> tuple[Rows, Sentence, EqualRows | None]:
         """Return one row for all equal ones, whose weights are added, the sentence for them, and which are equal."""
         equal = EqualRows.of(rows.X)
-        if equal is None:
+        if equal is None or equal.first.size < 2:
             return rows, sentence, None
         if rows.neighbors is not None or self.terms or not isinstance(sentence.input, GraphLaw) or self.takes_distances:
             raise ValueError(

@@ -132,6 +132,7 @@ class DistR(WithTerm):
 
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used, the losses and the sizes of clusters, as names and texts."""
+        check_is_fitted(self)
         sizes = np.bincount(self.labels_)
         shown = f"{sizes.size}, of {sizes.min()} to {sizes.max()} points; {np.median(sizes):.0f} in the median"
         return [*super().report(), ("places", shown)]

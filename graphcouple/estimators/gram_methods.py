@@ -87,7 +87,10 @@ class SimilarityEstimator(EmbeddingEstimator):
             No row depends on another, except for the last bits with a kernel of scikit-learn.
         """
         X = self._checked_new(X)
-        return self._placed(self._columns(X)).astype(X.dtype, copy=False)
+        # Whether the fit took numbers of pairs; parameters may have been set since.
+        known = self._fixed
+        of_pairs = self.landmarks_ is not None and "rows" in known and known.get("points", known.get("X")) is None
+        return self._placed(X[:, self.landmarks_] if of_pairs else X).astype(X.dtype, copy=False)
 
 
 @estimator

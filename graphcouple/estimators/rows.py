@@ -20,6 +20,9 @@ from graphcouple.neighbors import Blocks
 # Points nearer than this share of the map's half width count as one place: a tolerance.
 _ONE_PLACE = 1e-6
 
+# If fewer than this share of the landmarks are found, copies are looked for.
+_ENOUGH = 0.95
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -53,6 +56,19 @@ def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> In
 
     References: Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, algorithm 2.
     """
+    if sp.issparse(X) and not X.data.flags.writeable:
+        # scikit-learn's loops take no read-only sparse matrices.
+        X = X.copy()
+    found = _nearest_to_means(X, n_landmarks, rng)
+    if found.size > _ENOUGH * n_landmarks or (equal := EqualRows.of(X)) is None:
+        return found
+    # Centres that begin at copies of a point stay together.
+    if equal.first.size <= n_landmarks:
+        return equal.first
+    return equal.first[_nearest_to_means(X[equal.first], n_landmarks, rng)]
+
+
+def _nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> IntArray:
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.metrics import pairwise_distances_argmin
 

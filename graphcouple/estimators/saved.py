@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -14,7 +14,7 @@ from graphcouple._support.storage import read
 from graphcouple.couplings import fixed_map, matching
 from graphcouple.estimators import rows
 from graphcouple.estimators.embedding import EmbeddingEstimator
-from graphcouple.laws import priors
+from graphcouple.laws import copies, priors
 
 
 def known_classes() -> dict[str, type]:
@@ -28,7 +28,17 @@ def known_classes() -> dict[str, type]:
         for name, made in vars(module).items():
             if isinstance(made, type) and (dataclasses.is_dataclass(made) or issubclass(made, bases)):
                 known[name] = made
-    return known
+    known |= {law.__name__: law for law in _laws_of_graphs(priors.RandomGraph)}
+    return known | {"Copies": copies.Copies}
+
+
+def _laws_of_graphs(base: type) -> Iterator[type]:
+    """Yield the classes of graphcouple below a base class."""
+    below: list[type] = base.__subclasses__()
+    for made in below:
+        if made.__module__.partition(".")[0] == __name__.partition(".")[0]:
+            yield made
+            yield from _laws_of_graphs(made)
 
 
 def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:

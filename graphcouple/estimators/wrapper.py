@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple.couplings import Term
+from graphcouple.couplings.recipes import check_terms
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.carry_out import Prepared
@@ -85,7 +87,8 @@ class WithTerm(EmbeddingEstimator):
 
     def _plain(self) -> CouplingEstimator:
         """Return the plain method with the term."""
-        plain = with_options_of(self, clone(self._method))
+        plain = with_options_of(self, clone(self._method)).set_output(transform="default")
+        check_terms(plain.terms)
         term = self._term()
         return plain if term is None else plain.set_params(terms=(*plain.terms, term))
 
@@ -164,7 +167,7 @@ class WithTerm(EmbeddingEstimator):
     def update(self, X: Any, move: str = "none", sample_weight: Any = None) -> Self:
         """Add points to the embedding; see `CouplingEstimator.update`."""
         has_term = bool(vars(self).get("weight_"))
-        return self._take_from(self._fitted.update(X, move, sample_weight), has_term)
+        return self._take_from(copy.copy(self._fitted).update(X, move, sample_weight), has_term)
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return means of the fitted points for places in the embedding; see `CouplingEstimator.inverse_transform`."""

@@ -264,12 +264,14 @@ class _Attempts(NamedTuple):
                 check_finite(iteration + 1, after.Z)
                 state, iteration = after, iteration + 1
                 self.store.offer(iteration, remembered)
+            if not monitor.iterations or monitor.iterations[-1] != iteration:
+                monitor.finish(iteration, objective.value(state.Z), state.Z)
         except KeyboardInterrupt:
             if self.raises:
                 raise
             monitor.interrupt(iteration)
-        if not monitor.iterations or monitor.iterations[-1] != iteration:
-            monitor.finish(iteration, objective.value(state.Z), state.Z)
+            if not monitor.iterations or monitor.iterations[-1] != iteration:
+                monitor.finish(iteration, objective.value(state.Z), state.Z)
         monitor.keep(monitor.last, state.Z)
         return _solution(optimizer, objective, state.Z, iteration, monitor)
 
