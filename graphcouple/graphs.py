@@ -120,6 +120,16 @@ class Support:
         return {name: getattr(self, name) for name in ("indptr", "indices", "complete")}
 
     @classmethod
+    def checked(cls, indptr: IntArray, indices: IntArray, complete: bool = False) -> Support:
+        """Return a support of a file; raise unless its arrays fit together, because compiled loops do not look."""
+        n, steps = indptr.size - 1, np.diff(indptr)
+        sound = n >= 0 and indptr.ndim == indices.ndim == 1 and indptr[0] == 0 and indptr[-1] == indices.size
+        sound = sound and bool((steps >= 0).all() and ((indices >= 0) & (indices < n)).all())
+        if not sound or (complete and indices.size != n * (n - 1)):
+            raise ValueError("the file is damaged: a graph's arrays do not fit together. Fit again.")
+        return cls(indptr, indices, complete)
+
+    @classmethod
     def all_pairs(cls, n_nodes: int) -> Support:
         """Return the support of all n(n − 1) ordered pairs."""
         indptr = np.arange(n_nodes + 1) * (n_nodes - 1)

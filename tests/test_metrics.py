@@ -280,13 +280,13 @@ def test_densities_leave_out_copies_in_direction_and_see_near_copies(rng, form):
     kept = metrics.density_match(form(X), Z, 5, metric="cosine")
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     cosine = 0.5 * distances(unit) ** 2
-    if form is np.array:
-        exact = np.where(cosine < 1e-20, 0.0, cosine)
-        for score in (metrics.k_ary_preservation, metrics.continuity):
-            assert score(X, Z, 5, metric="cosine") == pytest.approx(score(exact, Z, 5, metric="precomputed"))
-        assert metrics.distance_correlation(X, Z, "cosine") == pytest.approx(
-            np.corrcoef(exact[np.triu_indices(60, 1)], distances(Z)[np.triu_indices(60, 1)])[0, 1]
-        )
+    exact = np.where(cosine < 1e-20, 0.0, cosine)
+    # Single precision ranks the copies of another point.
+    for score in (metrics.k_ary_preservation, metrics.continuity) if form is not np.float32 else ():
+        assert score(form(X), Z, 5, metric="cosine") == pytest.approx(score(exact, Z, 5, metric="precomputed"))
+    pairs = np.triu_indices(60, 1)
+    correlation = np.corrcoef(exact[pairs], distances(Z)[pairs])[0, 1]
+    assert metrics.distance_correlation(form(X), Z, "cosine") == pytest.approx(correlation, abs=1e-6)
     squares = np.sort(cosine**2, axis=1)[24:, 1:6]
     radii, map_radii = (
         0.5 * np.log(values.mean(axis=1)) for values in (squares, np.sort(distances(Z) ** 2, axis=1)[24:, 1:6])

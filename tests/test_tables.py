@@ -234,6 +234,10 @@ def test_a_first_row_of_numbers_and_a_name_is_not_dropped_silently(tmp_path):
     path.write_text(",0,1,a\n.5,.2,3,b\n.6,6,7,c\n")
     with pytest.raises(ValueError, match="no number in line 1, column 0"):
         read_points(path, "3")
+    for row in ("0.25,3,blue,small", "-1,2.5,blue,small"):
+        path.write_text(f"0,1,red,big\n{row}\n")
+        with pytest.warns(UserWarning, match="is taken for names of the columns"):
+            assert len(read_points(path, "3", ["0", "1"])[0]) == 1
     for text in ("country,1990,1992,1994\nFR,9,2.5,4\n", "B,1,2,3\nR,4,4,4\n"):
         path.write_text(text)
         with pytest.warns(UserWarning, match="is taken for a point; if it numbers the columns"):

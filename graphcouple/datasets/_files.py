@@ -205,7 +205,9 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     numbers = [pair for pair in pairs[is_index:] if any(map(_is_number, pair))]
     above, below = ([pair[row] for pair in numbers] for row in (0, 1))
     # Beside text and without an index, one number, and whole numbers above whole numbers, may well be data.
-    doubtful = not is_index and numbers != pairs and (len(numbers) < 2 or all(map(str.isdecimal, below)))
+    doubtful = (
+        not is_index and numbers != pairs and (len(numbers) < 2 or all(cell.lstrip("-").isdecimal() for cell in below))
+    )
     numbered = bool(numbers) and not doubtful and _number_columns(above, below)
     return first, second, (without_numbers and not missing) or over or numbered
 
@@ -230,7 +232,8 @@ def _warn_of_first_row(path: Path, first: list[str], second: list[str], header: 
     start = f"the first row of {path.name}, {', '.join(first[:10])}, is taken for"
     # Many numbers from 0, or in order behind a name or a nameless index, number the columns, as pandas does.
     in_order = _number_columns(numbers, []) and (first[0] == "0" or len(numbers) < len(first))
-    if header and numbers and (few or not in_order):
+    # Two numbers beside text may be data too.
+    if header and numbers and (few or not in_order or (first[0] != "" and len(numbers) < min(3, len(first)))):
         warn(f"{start} names of the columns; if it holds data, write a row of names above it.")
     below = _step(list(filter(_is_number, second)))
     if not header and len(numbers) >= _FEW < len(first) and _step(numbers) not in (None, 0, below):

@@ -149,9 +149,6 @@ def carry_out(
         return replace(part.result(solution), function=function)
     optimizer = optimizer_of(sentence, part.problem)
     solution = solve(part.objective, first, optimizer, **run)
-    if sentence.terms:
-        # Terms drew from a copy of the generator; further fits draw others.
-        rng.randint(2)
     if as_coupling(sentence.coupling).places_points and not _draws_pairs(optimizer, part.objective, first):
         warn_if_inaccurate(part.problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
     return part.result(solution)

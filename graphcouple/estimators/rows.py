@@ -56,7 +56,7 @@ def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> In
 
     References: Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, algorithm 2.
     """
-    if sp.issparse(X) and not X.data.flags.writeable:
+    if sp.issparse(X) and not all(part.flags.writeable for part in (X.data, X.indices, X.indptr)):
         # scikit-learn's loops take no read-only sparse matrices.
         X = X.copy()
     found = _nearest_to_means(X, n_landmarks, rng)

@@ -14,10 +14,11 @@ from graphcouple._support.storage import read
 from graphcouple.couplings import fixed_map, matching
 from graphcouple.estimators import rows
 from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.graphs import Support
 from graphcouple.laws import copies, priors
 
 
-def known_classes() -> dict[str, type]:
+def known_classes() -> dict[str, Any]:
     """Return the classes of graphcouple whose objects a saved estimator may hold, by name."""
     from graphcouple import estimators
 
@@ -29,7 +30,7 @@ def known_classes() -> dict[str, type]:
             if isinstance(made, type) and (dataclasses.is_dataclass(made) or issubclass(made, bases)):
                 known[name] = made
     known |= {law.__name__: law for law in _laws_of_graphs(priors.RandomGraph)}
-    return known | {"Copies": copies.Copies}
+    return known | {"Copies": copies.Copies, "Support": Support.checked}
 
 
 def _laws_of_graphs(base: type) -> Iterator[type]:
@@ -77,7 +78,7 @@ def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:
     known = known_classes() | {made.__name__: made for made in classes}
     saved = read(path, known)
     kind = known.get(saved.get("class", ""))
-    if kind is None or not issubclass(kind, EmbeddingEstimator):
+    if not (isinstance(kind, type) and issubclass(kind, EmbeddingEstimator)):
         raise ValueError(
             f"{os.fspath(path)} holds an estimator of class {saved.get('class')!r}, which graphcouple does not have; "
             "if it is your own, pass it in classes=."

@@ -156,7 +156,7 @@ class WithTerm(EmbeddingEstimator):
         # Another plain method may have been set since `fit`.
         kinds, saved = known_classes() | {type(self._method).__name__: type(self._method)}, remembered["estimator"]
         kind = kinds.get(saved["class"], object)
-        if not issubclass(kind, CouplingEstimator):
+        if not (isinstance(kind, type) and issubclass(kind, CouplingEstimator)):
             raise ValueError(f"the file's method is a {saved['class']}, and `estimator` is another. Fit again.")
         self.estimator_, (_, self._seen) = kind._loaded(saved), self._options_now()
 

@@ -29,9 +29,10 @@ def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
         D = _complete(points)
         return lambda rows, columns=None: _check_block(D[rows] if columns is None else D[np.ix_(rows, columns)])
     if metric == "cosine":
-        # Half the squared distances of directions lose no digits, and are 0 for copies.
+        # Half the squared distances of directions are 0 for copies, and lose no digits unless rows are sparse.
+        rounding = 8.0 * np.finfo(points.dtype).eps
+        least = np.sqrt(rounding) if sp.issparse(points) else rounding
         directions = unit_rows(points.astype(dtype, copy=False) if dtype == np.float64 else points)
-        least = 8.0 * np.finfo(directions.dtype).eps
         between = _between(directions, "euclidean", dtype, scaled=False)
 
         def cosine(rows: NDArray[Any], columns: NDArray[Any] | None = None) -> FloatArray:

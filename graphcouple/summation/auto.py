@@ -16,7 +16,7 @@ from graphcouple.summation.accuracy import (
 )
 from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import Summation, SummationOfSets, register, weighed
-from graphcouple.summation.exact import Tabulated
+from graphcouple.summation.exact import TABLE_FROM, Exact, Tabulated
 from graphcouple.summation.fields import Field, sampled_field, sampled_total
 from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
 from graphcouple.summation.radials import RadialFunction
@@ -69,7 +69,7 @@ class Auto(SummationOfSets):
 
     def __init__(self, n_jobs: int | None = None) -> None:
         super().__init__(n_jobs)
-        self._exact = Tabulated(n_jobs)
+        self._exact, self._formulas = Tabulated(n_jobs), Exact(n_jobs)
         self._mesh = ParticleMesh(n_jobs)
         self._tree = BarnesHut(n_jobs)
         self._checks = True
@@ -95,7 +95,7 @@ class Auto(SummationOfSets):
             return self._mesh
         if 2 <= n_dims <= 3 and n > TREE_FROM:
             return self._tree
-        return self._exact
+        return self._exact if radial.tabulated and n >= TABLE_FROM else self._formulas
 
     def _for_crowded(self, Z: FloatArray, radial: RadialFunction) -> Summation:
         """Return a summation for points too crowded for the mesh, with a warning if none is accurate."""

@@ -59,7 +59,7 @@ class BarnesHut(Summation):
     def __init__(self, n_jobs: int | None = None, *, angle: float = 0.35, leaf_size: int = 8) -> None:
         super().__init__(n_jobs)
         self.angle = check_positive("angle", angle)
-        self.resolution = 1e-2 * (self.angle / 0.35) ** 2
+        self.resolution = 1e-3 * (self.angle / 0.35) ** 2
         self.leaf_size = check_integer("leaf_size", leaf_size, 1)
 
     def potential(

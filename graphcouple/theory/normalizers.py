@@ -69,9 +69,9 @@ class _RadialLaw:
         # As a function of t the integrand must vanish like a power of ‖x‖ at both ends, or the integral diverges.
         s = np.geomspace(1e-32, 1e60, 93)
         with np.errstate(all="ignore"):
-            logs = kernel.log(s)
+            logs, slope = kernel.log(s), float(kernel.grad_log(s[:1])[0])
         # Where a kernel is 0, it may state any gradient, and far out the gradient's formula may overflow.
-        near = math.inf if logs[0] == -math.inf else weight * 2.0 * s[0] * float(kernel.grad_log(s[0])) + dim
+        near = math.inf if logs[0] == -math.inf else weight * 2.0 * s[0] * slope + dim
         last = int(np.flatnonzero(np.isfinite(logs))[-1])
         # The formula of k overflows far out or where k is tiny, else the kernel has an edge.
         has_edge = last < s.size - 1 and s[last] < _FAR and logs[last] > _TINY

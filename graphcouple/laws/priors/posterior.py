@@ -46,6 +46,8 @@ class GraphPosterior(RandomGraph):
 
     def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
         super().__init__(support)
+        if natural_parameters.shape != (support.n_edges,):
+            raise ValueError(f"{support.n_edges} edges need as many parameters, got shape {natural_parameters.shape}.")
         self._parameters: FloatArray | None = natural_parameters
 
     @property
