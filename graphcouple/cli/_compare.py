@@ -8,31 +8,14 @@ from typing import Any
 
 import click
 
-from graphcouple.cli._common import (
-    METHODS,
-    PATH,
-    classes_or_none,
-    columns_option,
-    fit_reporting,
-    guard_output,
-    labels_option,
-    load_data,
-    names_of,
-    present,
-    preset,
-    print_table,
-    registry,
-    save_picture,
-    targets,
-    written,
-)
+from graphcouple.cli import _common as common
 from graphcouple.cli._help import Grouped
 
 _OWN = "default"
 
 
 def _names(text: str | None, choices: tuple[str, ...], option: str) -> list[str]:
-    names = [name if name in choices else name.lower() for name in names_of(text)]
+    names = [name if name in choices else name.lower() for name in common.names_of(text)]
     for name in names:
         if name not in choices:
             raise ValueError(f"{option} {name!r} must be one of {', '.join(choices)}.")
@@ -54,10 +37,10 @@ def _names(text: str | None, choices: tuple[str, ...], option: str) -> list[str]
 @click.option("--metric", help="Distance of the points; 'precomputed' if DATA holds distances.")
 @click.option("--rows", type=int, help="Score from this many random points.  [default: all to 12,000, then 1,280]")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
-@labels_option
-@columns_option
-@click.option("-o", "--output", type=PATH, help="Scores, .csv, a line per fit.  [default: DATA-compare.csv]")
-@click.option("-p", "--plot", type=PATH, help="Picture, .png, .svg or .pdf.  [default: beside the scores]")
+@common.labels_option
+@common.columns_option
+@click.option("-o", "--output", type=common.PATH, help="Scores, .csv, a line per fit.  [default: DATA-compare.csv]")
+@click.option("-p", "--plot", type=common.PATH, help="Picture, .png, .svg or .pdf.  [default: beside the scores]")
 @click.option("--no-plot", is_flag=True, help="Make no picture.")
 def compare(
     data: str,
@@ -82,41 +65,42 @@ def compare(
     from graphcouple.searches.comparison import Comparison
     from graphcouple.searches.comparison import compare as compare_methods
 
-    method_names = _names(methods, tuple(METHODS), "--methods")
+    method_names = _names(methods, tuple(common.METHODS), "--methods")
     if not method_names:
-        raise ValueError(f"--methods must name at least one of {', '.join(METHODS)}.")
-    starts = _names(inits, tuple(registry("init").names()), "--inits") or [_OWN]
-    name, X, y = load_data(data, labels, columns)
-    table, picture = targets(f"{name}-compare.csv", (".csv",), output, plot, no_plot, inputs=(data, labels))
+        raise ValueError(f"--methods must name at least one of {', '.join(common.METHODS)}.")
+    starts = _names(inits, tuple(common.registry("init").names()), "--inits") or [_OWN]
+    name, X, y = common.load_data(data, labels, columns)
+    table, picture = common.targets(f"{name}-compare.csv", (".csv",), output, plot, no_plot, inputs=(data, labels))
     shared = {"metric": options["metric"] or "euclidean", "n_jobs": options["n_jobs"]}
     n_rows = rows if rows is not None else "auto"
     estimators = dict(_estimators(method_names, starts, options))
-    compared = compare_methods(estimators, X, classes_or_none(y), seeds=seeds, n_rows=n_rows, fit=_fit, **shared)
+    compared = compare_methods(estimators, X, common.classes_or_none(y), seeds=seeds, n_rows=n_rows, fit=_fit, **shared)
     lines = [
         {"method": method, "init": init, "seed": seed, **scores}
         for ((method, init), seed), scores in compared.scores.items()
     ]
-    before = present(table, picture)
+    before = common.present(table, picture)
     with finished_files(table, picture) as drafts:
         write_table(drafts[table], lines)
         if picture is not None:
-            save_picture(drafts[picture], picture, _drawn(Comparison(compared.embeddings, compared.scores, y), name))
+            figure = _drawn(Comparison(compared.embeddings, compared.scores, y), name)
+            common.save_picture(drafts[picture], picture, figure)
     _print(compared, seeds)
-    with guard_output():
-        click.echo("written  " + written((table, picture), before).replace("\n", "\n         "))
+    with common.guard_output():
+        click.echo("written  " + common.written((table, picture), before).replace("\n", "\n         "))
 
 
 def _estimators(methods: list[str], inits: list[str], options: dict[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
     for method in methods:
-        own = preset(method, {})
+        own = common.preset(method, {})
         # Each method gets the shared options that it has.
         known = {option: value for option, value in options.items() if option in own.get_params()}
         for init in inits if own.couples_laws else [_OWN]:
-            yield (method, init), preset(method, known if init == _OWN else {**known, "init": init})
+            yield (method, init), common.preset(method, known if init == _OWN else {**known, "init": init})
 
 
 def _fit(name: tuple[str, str], seed: int, estimator: Any, X: Any) -> None:
-    seconds = fit_reporting(estimator, X)
+    seconds = common.fit_reporting(estimator, X)
     method, init = name
     start = "" if init == _OWN else f" from {init}"
     click.echo(f"{method}{start}, seed {seed}: {seconds:.1f} s", err=True)
@@ -131,6 +115,7 @@ def _drawn(compared: Any, name: str) -> Any:
 def _print(compared: Any, seeds: int) -> None:
     header, rows = compared.summary()
     names = list(dict.fromkeys(name for name, _ in compared.scores))
-    print_table(["method", "start"], header[1:], [[*name, *row[1:]] for name, row in zip(names, rows, strict=True)])
-    with guard_output():
+    cells = [[*name, *row[1:]] for name, row in zip(names, rows, strict=True)]
+    common.print_table(["method", "start"], header[1:], cells)
+    with common.guard_output():
         click.echo("Scores are in hundredths" + (", mean±standard deviation over seeds." if seeds > 1 else "."))

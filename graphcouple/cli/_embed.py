@@ -9,25 +9,7 @@ from typing import Any
 
 import click
 
-from graphcouple.cli._common import (
-    PATH,
-    check_name,
-    check_target,
-    columns_option,
-    fit_reporting,
-    labels_option,
-    load_data,
-    method_option,
-    names_of,
-    numbers,
-    option_of,
-    present,
-    preset,
-    report,
-    save_picture,
-    targets,
-    written,
-)
+from graphcouple.cli import _common as common
 from graphcouple.cli._help import Grouped
 
 KERNELS = "gaussian, exponential, student[:DOF], rational:A:B, odds-KERNEL"
@@ -157,7 +139,7 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
     source_of = click.get_current_context().get_parameter_source
     for name in settings:
         if source_of(name) is click.core.ParameterSource.COMMANDLINE:
-            raise ValueError(f"--{option_of(name)} and --set {name} give one parameter; drop one of them.")
+            raise ValueError(f"--{common.option_of(name)} and --set {name} give one parameter; drop one of them.")
 
 
 @click.command(
@@ -175,23 +157,26 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
         graphcouple embed digits --latent-kernel student:0.5 --large-scale auto""",
 )
 @click.argument("data")
-@method_option("One of `graphcouple methods`.")
+@common.method_option("One of `graphcouple methods`.")
 @click.option(
     "--input-prior",
     metavar="PRIOR",
-    callback=check_name("prior", upper=True),
+    callback=common.check_name("prior", upper=True),
     help="Prior of the input's graph instead of the method's: "
     "B independent edges, D one edge out of each node, E n edges, S as D and one edge into each on average.",
 )
 @click.option("--input-kernel", metavar="KERNEL", help=f"Kernel of the input: {KERNELS}.")
 @click.option(
-    "--latent-prior", metavar="PRIOR", callback=check_name("prior", upper=True), help="Prior of the embedding's graph."
+    "--latent-prior",
+    metavar="PRIOR",
+    callback=common.check_name("prior", upper=True),
+    help="Prior of the embedding's graph.",
 )
 @click.option("--latent-kernel", metavar="KERNEL", help="Kernel of the embedding.")
 @click.option(
     "--perplexity",
     metavar="NUMBER[,NUMBER...]",
-    callback=numbers,
+    callback=common.numbers,
     help="Effective number of neighbors; several, as in 30,500, for near and far ones.  "
     "[default: 30; largevis 50, laptsne 25, phate 5]",
 )
@@ -200,13 +185,13 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
 @click.option(
     "--coupling",
     metavar="NAME",
-    callback=check_name("coupling"),
+    callback=common.check_name("coupling"),
     help="How the two laws are compared: cross-entropy or effective.  [default: the method's]",
 )
 @click.option(
     "--init",
     metavar="NAME",
-    callback=check_name("init"),
+    callback=common.check_name("init"),
     help="Start of the embedding: ccpca, pca, random or spectral.  [default: the method's own]",
 )
 @click.option(
@@ -245,12 +230,12 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
     callback=_settings,
     help="Any other parameter of the method, as in Python; may be repeated.",
 )
-@labels_option
-@click.option("-o", "--output", type=PATH, help="Embedding file, .npy or .csv.  [default: DATA-METHOD.npy]")
-@click.option("-p", "--plot", type=PATH, help="Picture, .png, .svg or .pdf.  [default: beside the embedding]")
+@common.labels_option
+@click.option("-o", "--output", type=common.PATH, help="Embedding file, .npy or .csv.  [default: DATA-METHOD.npy]")
+@click.option("-p", "--plot", type=common.PATH, help="Picture, .png, .svg or .pdf.  [default: beside the embedding]")
 @click.option("--no-plot", is_flag=True, help="Make no picture.")
-@click.option("--interactive", type=PATH, help="Map to zoom and search in, .html.")
-@columns_option
+@click.option("--interactive", type=common.PATH, help="Map to zoom and search in, .html.")
+@common.columns_option
 @click.option("--hover", metavar="COLUMN[,COLUMN...]", help="Columns of a table that --interactive shows; no points.")
 def embed(
     data: str,
@@ -276,32 +261,32 @@ def embed(
     from graphcouple.datasets._files import read_texts, write_embedding
 
     _refuse_twice(settings)
-    texts = names_of(hover)
+    texts = common.names_of(hover)
     if texts and interactive is None:
         raise ValueError("--hover is shown on the map of --interactive; name one.")
-    name, X, y = load_data(data, labels, columns, texts)
+    name, X, y = common.load_data(data, labels, columns, texts)
     beside = read_texts(Path(data), texts) if texts else None
     sides = {name: options.pop(name) for name in ("input_prior", "input_kernel", "latent_prior", "latent_kernel")}
     weights = {name: options.pop(name) for name in ("component_weight", "large_scale", "density")}
-    is_composed = any((*sides.values(), coupling)) and preset(method, {}).couples_laws
+    is_composed = any((*sides.values(), coupling)) and common.preset(method, {}).couples_laws
     default = f"{name}-{'composed' if is_composed else method}.npy"
-    table, picture = targets(default, (".npy", ".csv"), output, plot, no_plot, inputs=(data, labels))
+    table, picture = common.targets(default, (".npy", ".csv"), output, plot, no_plot, inputs=(data, labels))
     if interactive is not None:
         from graphcouple.plotting._interactive import require_bokeh
 
-        check_target(interactive, (".html",), "--interactive")
+        common.check_target(interactive, (".html",), "--interactive")
         require_bokeh()
-    plain = _compose(preset(method, options).set_params(**settings), sides, coupling)
+    plain = _compose(common.preset(method, options).set_params(**settings), sides, coupling)
     estimator = _at_places(_with_terms(plain, **weights), prototypes)
-    seconds = fit_reporting(estimator, X, y if estimator.uses_classes else None)
-    before = present(table, picture, interactive)
+    seconds = common.fit_reporting(estimator, X, y if estimator.uses_classes else None)
+    before = common.present(table, picture, interactive)
     with finished_files(table, picture, interactive) as drafts:
         write_embedding(drafts[table], table, estimator.embedding_)
         if picture is not None:
             from graphcouple.plotting import plot as scatter
 
             axes = scatter(estimator.embedding_, y, title=f"{type(estimator).__name__} of {name}")
-            save_picture(drafts[picture], picture, axes.figure)
+            common.save_picture(drafts[picture], picture, axes.figure)
         if interactive is not None:
             from graphcouple.plotting import interactive as zoomed
 
@@ -310,4 +295,4 @@ def embed(
     state = vars(estimator)
     ending = f", {state['n_iter_']} iterations; {state['stop_reason_']}" if "stop_reason_" in state else ""
     rows = [("method", subject), *estimator.report(), ("time", f"{seconds:.1f} s{ending}")]
-    report([*rows, ("written", written((table, picture, interactive), before))])
+    common.report([*rows, ("written", common.written((table, picture, interactive), before))])

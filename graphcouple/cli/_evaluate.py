@@ -7,29 +7,20 @@ from typing import Any
 
 import click
 
-from graphcouple.cli._common import (
-    PATH,
-    check_target,
-    classes_or_none,
-    columns_option,
-    labels_option,
-    load_data,
-    print_table,
-    refuse_inputs,
-)
+from graphcouple.cli import _common as common
 
 
 @click.command()
 @click.argument("data")
-@click.argument("embeddings", nargs=-1, required=True, type=PATH)
-@labels_option
-@columns_option
+@click.argument("embeddings", nargs=-1, required=True, type=common.PATH)
+@common.labels_option
+@common.columns_option
 @click.option("--metric", default="euclidean", show_default=True, help="Distance of the points of DATA.")
 @click.option("-k", "sizes", type=int, multiple=True, help="Size of a neighborhood; repeat for several.")
 @click.option("--rows", type=int, help="Score only this many random points.  [default: all to 12,000, then 1,280]")
 @click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
-@click.option("-o", "--output", type=PATH, help="Also write the scores to this .csv file.")
+@click.option("-o", "--output", type=common.PATH, help="Also write the scores to this .csv file.")
 def evaluate(
     data: str,
     embeddings: tuple[Path, ...],
@@ -50,18 +41,18 @@ def evaluate(
     from graphcouple.metrics._evaluate import score_each
 
     if output is not None:
-        check_target(output, (".csv",), "--output")
-    refuse_inputs({"--output": output}, (data, labels, *embeddings))
-    _, X, y = load_data(data, labels, columns)
+        common.check_target(output, (".csv",), "--output")
+    common.refuse_inputs({"--output": output}, (data, labels, *embeddings))
+    _, X, y = common.load_data(data, labels, columns)
     maps: dict[str, Any] = {}
     for path in embeddings:
         name = path.name if path.name not in maps else str(path)
         if name in maps:
             raise ValueError(f"{path} is named twice; name each embedding once.")
         maps[name] = read_points(path, None)[0]
-    scores = score_each(
-        X, maps, classes_or_none(y), K=list(sizes) or None, n_rows=rows if rows is not None else "auto", **options
-    )
+    n_rows = "auto" if rows is None else rows
+    y = common.classes_or_none(y)
+    scores = score_each(X, maps, y, K=list(sizes) or None, n_rows=n_rows, **options)
     if output is not None:
         with finished_files(output) as drafts:
             write_table(drafts[output], [{"embedding": name, **row} for name, row in scores.items()])
@@ -79,4 +70,4 @@ def _print(scores: dict[str, dict[str, float]]) -> None:
             shown = f"{row[score]:.4f}" if score in row else ""
             cells.append(shown + (f" ± {error:.4f}" if error is not None else ""))
         rows.append([score, *cells])
-    print_table([""], list(scores), rows)
+    common.print_table([""], list(scores), rows)

@@ -7,18 +7,7 @@ from typing import Any
 
 import click
 
-from graphcouple.cli._common import (
-    PATH,
-    check_target,
-    classes_or_none,
-    columns_option,
-    guard_output,
-    labels_option,
-    load_data,
-    names_of,
-    print_table,
-    refuse_inputs,
-)
+from graphcouple.cli import _common as common
 from graphcouple.cli._help import Grouped
 
 
@@ -32,10 +21,10 @@ from graphcouple.cli._help import Grouped
     "--seed", "random_state", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the draws."
 )
 @click.option("-j", "--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
-@click.option("--store", type=PATH, help="Keep each fit in this file, and continue where it ends.")
-@labels_option
-@columns_option
-@click.option("-o", "--output", type=PATH, help="Report, .html.  [default: DATA-search.html]")
+@click.option("--store", type=common.PATH, help="Keep each fit in this file, and continue where it ends.")
+@common.labels_option
+@common.columns_option
+@click.option("-o", "--output", type=common.PATH, help="Report, .html.  [default: DATA-search.html]")
 def search(
     data: str, objectives: str, seeds: int, labels: str | None, columns: str | None, output: Path | None, **options: Any
 ) -> None:
@@ -49,11 +38,11 @@ def search(
     from graphcouple.searches.result import spread
 
     require_matplotlib()
-    name, X, y = load_data(data, labels, columns)
+    name, X, y = common.load_data(data, labels, columns)
     page = Path(f"{name}-search.html") if output is None else output
-    check_target(page, (".html",), "--output")
-    refuse_inputs({"--output": page, "--store": options["store"]}, (data, labels))
-    options |= {"objectives": names_of(objectives), "n_seeds": seeds, "y": classes_or_none(y)}
+    common.check_target(page, (".html",), "--output")
+    common.refuse_inputs({"--output": page, "--store": options["store"]}, (data, labels))
+    options |= {"objectives": common.names_of(objectives), "n_seeds": seeds, "y": common.classes_or_none(y)}
     says = "{0.name}, {0.n_points} rows, seed {0.seed}: {0.seconds:.1f} s".format
     result = search_methods(X, callback=lambda fit: click.echo(says(fit), err=True), **options)
     result.to_html(page)
@@ -62,6 +51,6 @@ def search(
         [each, *(spread(rows[each], objective) for objective in result.objectives), f"{rows[each]['seconds']:.1f}"]
         for each in result.front
     ]
-    print_table(["method"], [*result.objectives, "seconds"], cells)
-    with guard_output():
+    common.print_table(["method"], [*result.objectives, "seconds"], cells)
+    with common.guard_output():
         click.echo(f"{len(cells)} of {len(rows)} methods are on the front.\nwritten  {page}")
