@@ -212,14 +212,9 @@ def estimator(cls: T) -> T:
     words = {field.name: _word(field) for field in dataclasses.fields(made)}
     made._parameter_constraints = {name: word.checks for name, word in words.items()}
     made.__doc__ = documented(cls.__doc__ or "", dataclasses.fields(made), words)
-    _take_options(made, [*words, *made._options])
-    return made
+    construct, names = made.__init__, [*words, *made._options]
 
-
-def _take_options(made: Any, names: list[str]) -> None:
-    """Let the constructor take options of a group, and say what a parameter of another library is called here."""
-    construct = made.__init__
-
+    # The constructor takes options of a group too, and says what a parameter of another library is called here.
     @functools.wraps(construct)
     def __init__(self: Any, *args: Any, **parameters: Any) -> None:
         for name in parameters:
@@ -228,6 +223,7 @@ def _take_options(made: Any, names: list[str]) -> None:
         construct(self, *args, **_grouped(made, parameters))
 
     made.__init__ = __init__
+    return made
 
 
 def _word(field: Any) -> Word:

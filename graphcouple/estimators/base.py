@@ -74,9 +74,8 @@ class CouplingEstimator(PlacesNewPoints):
     def models(self, n_samples: int) -> tuple[GraphLaw | RandomGraph, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""
         sentence = self.sentence
-        return (
-            sentence.input.for_points(n_samples) if isinstance(sentence.input, GraphLaw) else sentence.input
-        ), sentence.latent
+        law = sentence.input if self._has_own_graph else sentence.input.for_points(n_samples)
+        return law, sentence.latent
 
     @property
     def _has_own_graph(self) -> bool:

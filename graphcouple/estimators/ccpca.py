@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._support.validation import warn
-from graphcouple.components import AveragedProjection, ComponentPCA, component_pca, identity_projection, sampled_pca
+from graphcouple.components import component_pca, identity_projection, sampled_pca
 from graphcouple.components.pca import MOST_SAMPLES, why_constant
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import progress_bar
@@ -158,7 +158,10 @@ class CCPCA(DescribesLaw):
             raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         refuse_weights(posterior.node_weights, "CCPCA")
         rng = check_random_state(self.random_state)
-        projection, pca = self._draw(X, posterior, rng)
+        total = MOST_SAMPLES if self.n_samples == "auto" else self.n_samples
+        options = {name: getattr(self, name) for name in ("n_samples", "tol", "svd_solver", "n_jobs", "callback")}
+        with progress_bar(total, "CCPCA", measure="error") if self.verbose else nullcontext() as update:
+            projection, pca = sampled_pca(X, posterior, self.n_components, rng=rng, progress=update, **options)
         self._given, self.posterior_, self.projection_ = law, posterior, projection
         self._constant = pca.constant
         if pca.constant:
@@ -180,14 +183,6 @@ class CCPCA(DescribesLaw):
         self.n_samples_ = self.projection_.n_samples
         self.component_sizes_ = self.projection_.sizes
         self.component_counts_ = self.projection_.n_components
-
-    def _draw(
-        self, X: Any, posterior: RandomGraph, rng: np.random.RandomState
-    ) -> tuple[AveragedProjection, ComponentPCA]:
-        total = MOST_SAMPLES if self.n_samples == "auto" else self.n_samples
-        options = {name: getattr(self, name) for name in ("n_samples", "tol", "svd_solver", "n_jobs", "callback")}
-        with progress_bar(total, "CCPCA", measure="error") if self.verbose else nullcontext() as update:
-            return sampled_pca(X, posterior, self.n_components, rng=rng, progress=update, **options)
 
     @property
     def co_membership_(self) -> Any:

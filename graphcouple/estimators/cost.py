@@ -18,7 +18,7 @@ from graphcouple.estimators.memory import free_memory, memory_of, remedy
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.wrapper import WithTerm
 from graphcouple.initializations import is_made
-from graphcouple.laws import GraphLaw, Space
+from graphcouple.laws import Space
 from graphcouple.neighbors import as_points
 from graphcouple.summation import Exact, KernelValue, as_summation
 
@@ -124,11 +124,7 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
     """
     n, p = check_integer("n", n, 50), check_integer("p", p, 1)
     model = estimator._plain() if isinstance(estimator, WithTerm) else estimator
-    if (
-        not isinstance(model, CouplingEstimator)
-        or not isinstance(model.sentence.input, GraphLaw)
-        or model.takes_distances
-    ):
+    if not isinstance(model, CouplingEstimator) or model._has_own_graph or model.takes_distances:
         raise TypeError(
             f"estimate needs two laws, and points among which the graph is found, as for TSNE(), got {estimator!r}."
         )

@@ -63,9 +63,8 @@ def _copy_of(wanted: Any, rng: np.random.RandomState) -> Any:
         return seeded_clone(wanted, rng)
     if is_classifier(wanted):
         raise TypeError(f"transform_method={wanted!r} predicts classes; pass a regressor.")
-    target = get_tags(wanted).target_tags
     copy = seeded_clone(wanted, rng)
-    return copy if target.multi_output else MultiOutputRegressor(copy)
+    return copy if get_tags(wanted).target_tags.multi_output else MultiOutputRegressor(copy)
 
 
 def _network(X: Any, seed: int) -> Any:

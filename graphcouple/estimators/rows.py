@@ -72,9 +72,8 @@ def _nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> I
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.metrics import pairwise_distances_argmin
 
-    means = MiniBatchKMeans(
-        n_landmarks, batch_size=max(1024, 3 * n_landmarks), n_init=1, random_state=rng, init="random"
-    )
+    batch = max(1024, 3 * n_landmarks)
+    means = MiniBatchKMeans(n_landmarks, batch_size=batch, n_init=1, random_state=rng, init="random")
     centres = means.fit(X).cluster_centers_
     return np.unique(pairwise_distances_argmin(centres, X))
 
@@ -110,9 +109,7 @@ class EqualRows:
             keys = [row.tobytes() for row in np.ascontiguousarray(X + np.zeros(1, X.dtype))]
         seen: dict[bytes, int] = {}
         point = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=n)
-        if len(seen) == n:
-            return None
-        return cls(np.unique(point, return_index=True)[1], point)
+        return None if len(seen) == n else cls(np.unique(point, return_index=True)[1], point)
 
     @property
     def n_rows(self) -> int:

@@ -22,15 +22,16 @@ def known_classes() -> dict[str, Any]:
     """Return the classes of graphcouple whose objects a saved estimator may hold, by name."""
     from graphcouple import estimators
 
-    known: dict[str, type] = {}
     bases = (BaseEstimator, fixed_map.FixedMap, summation.Summation)
     own = (couplings, fixed_map, kernels, laws, matching, neighbors, optimize, priors, summation)
-    for module in (*own, estimators, rows):
-        for name, made in vars(module).items():
-            if isinstance(made, type) and (dataclasses.is_dataclass(made) or issubclass(made, bases)):
-                known[name] = made
-    known |= {law.__name__: law for law in _laws_of_graphs(priors.RandomGraph)}
-    return known | {"Copies": copies.Copies, "Support": Support.checked}
+    known: dict[str, Any] = {
+        name: made
+        for module in (*own, estimators, rows)
+        for name, made in vars(module).items()
+        if isinstance(made, type) and (dataclasses.is_dataclass(made) or issubclass(made, bases))
+    }
+    known |= {law.__name__: law for law in (*_laws_of_graphs(priors.RandomGraph), copies.Copies)}
+    return known | {"Support": Support.checked}
 
 
 def _laws_of_graphs(base: type) -> Iterator[type]:

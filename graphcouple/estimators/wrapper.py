@@ -131,8 +131,7 @@ class WithTerm(EmbeddingEstimator):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             del self.__dict__[name]
         self.estimator_, (_, self._seen) = plain, self._options_now()
-        fitted = {name: value for name, value in vars(plain).items() if name.endswith("_")}
-        self.__dict__.update(fitted)
+        vars(self).update({name: value for name, value in vars(plain).items() if name.endswith("_")})
         if self._loss is not None:
             # Terms that the method adds by itself come after the preset's.
             at = len(plain.terms) - 1
