@@ -257,16 +257,13 @@ def _smallest_keys(
     """Return the n smallest keys of all rows by their importance: `values`, or a function of them; 1 if None."""
     import dask
 
-    first, parts = 0, []
-    for k, size in enumerate(sizes):
-        block = None if values is None else values.blocks[k]
-        parts.append(dask.delayed(_keys_of)(block, of_rows, first, size, n, seed))
-        first += size
-    merge = dask.delayed(_merged)
+    keys, merge = dask.delayed(_keys_of), dask.delayed(_merged)
+    blocks = [None] * len(sizes) if values is None else values.blocks
+    rows = zip(blocks, np.cumsum((0, *sizes))[:-1].tolist(), sizes, strict=True)
+    parts = [keys(block, of_rows, first, size, n, seed) for block, first, size in rows]
     while len(parts) > 1:
         parts = [merge(parts[a : a + _MERGED], n) for a in range(0, len(parts), _MERGED)]
-    smallest: _Sample = parts[0].compute()
-    return smallest
+    return parts[0].compute()
 
 
 def _keys_of(
@@ -305,7 +302,6 @@ def _leverage_of(X: NDArray[Any]) -> Callable[[Any], NDArray[Any]]:
     covariance = np.cov(X, rowvar=False).reshape(X.shape[1], X.shape[1])
     ridge = _RIDGE * float(np.trace(covariance)) / len(covariance) or 1.0
     whiten = np.linalg.inv(np.linalg.cholesky(covariance + ridge * np.eye(len(covariance)))).T
-
     return partial(_leverage, mean, whiten)
 
 
