@@ -179,8 +179,7 @@ def compare(
     if failures and not maps:
         raise next(iter(failures.values()))
     for name, failure in failures.items():
-        reason = f"{type(failure).__name__}: {failure}"
-        warn(f"{_text(name)} failed, and is left out: {reason}")
+        warn(f"{_text(name)} failed, and is left out: {type(failure).__name__}: {failure}")
     scored = {run: Z for run, Z in maps.items() if np.ptp(Z, axis=0).any()}
     if len(scored) < len(maps):
         flat = ", ".join(dict.fromkeys(_text(name) for name, seed in maps if (name, seed) not in scored))

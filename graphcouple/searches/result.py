@@ -86,9 +86,8 @@ class SearchResult:
         if "stability" in self.objectives and len(fits) > 1:
             stable = seed_stability([self._map(name, fit.seed) for fit in fits])
             columns[self.objectives.index("stability")] = np.array([stable])
-        return np.array([c.mean() for c in columns]), np.array(
-            [c.std(ddof=1) if c.size > 1 else np.nan for c in columns]
-        )
+        deviations = [c.std(ddof=1) if c.size > 1 else np.nan for c in columns]
+        return np.array([c.mean() for c in columns]), np.array(deviations)
 
     def _values_of(self, objective: str, fits: Sequence[Fit]) -> FloatArray:
         return np.array([fit.seconds if objective == "seconds" else fit.scores.get(objective, np.nan) for fit in fits])
@@ -214,8 +213,7 @@ class SearchResult:
         fits = [fit for fit in first.values() if fit.n_points == fewest]
         fits = [fit for fit in fits if np.isfinite(self._values_of(objective, [fit])[0])]
         values = self._values_of(objective, fits)
-        effects = {}
-        parts = [self.methods[fit.name].parts for fit in fits]
+        effects, parts = {}, [self.methods[fit.name].parts for fit in fits]
         for part in dict.fromkeys(key for each in parts for key in each):
             for choice in sorted({each.get(part, "") for each in parts}):
                 with_it = np.array([each.get(part, "") == choice for each in parts])

@@ -173,9 +173,8 @@ class Runner:
         """Return how similar the map of half of the rows is to their places in the map of all."""
         half = self.rows(self.X.shape[0] // 2)
         X = self.X[half]
-        return seed_stability(
-            [Z[half], fitted_map(self._made(candidate, seed), X, **self._neighbors_for(candidate.estimator, X))]
-        )
+        neighbors = self._neighbors_for(candidate.estimator, X)
+        return seed_stability([Z[half], fitted_map(self._made(candidate, seed), X, **neighbors)])
 
     def _made(self, candidate: Candidate, seed: int, late: _Late | None = None) -> Any:
         """Return the candidate's estimator with seed and threads, and a callback for the time limit if it takes one."""
@@ -207,24 +206,21 @@ class Runner:
         law = method.sentence.input
         if not isinstance(law, GraphModel) or law.metric_params or law.search != "auto":
             return {}
-        wanted, metric = law.neighbors_among(X.shape[0]), law.metric
-        if not isinstance(metric, str) or is_precomputed(metric):
-            return {}
-        if wanted is None or wanted > min(_SHARED, X.shape[0] - 1):
+        n, metric = X.shape[0], law.metric
+        wanted, k = law.neighbors_among(n), min(_SHARED, n - 1)
+        if not isinstance(metric, str) or is_precomputed(metric) or wanted is None or wanted > k:
             return {}
         # Given neighbours may change a bandwidth, or suit none: then the law searches by itself.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            own = law.within(X.shape[0]).bandwidth
+            own = law.within(n).bandwidth
             given = None if own is None else own.for_neighbors(wanted, wanted)
         if own is not None and (own.looks_at_all or given is not own):
             return {}
-        key = (X.shape[0], metric)
-        if key not in self._neighbors:
-            k = min(_SHARED, X.shape[0] - 1)
+        if (n, metric) not in self._neighbors:
             support, sq_dist = nearest_neighbors(X, k, metric=metric, n_jobs=self.n_jobs)
-            self._neighbors[key] = support.indices.reshape(-1, k), np.sqrt(sq_dist).reshape(-1, k)
-        return {"neighbors": self._neighbors[key]}
+            self._neighbors[n, metric] = support.indices.reshape(-1, k), np.sqrt(sq_dist).reshape(-1, k)
+        return {"neighbors": self._neighbors[n, metric]}
 
     def _scores(self, method: Any, Z: FloatArray, X: Any, y: Any, seed: int) -> dict[str, float]:
         options: dict[str, Any] = {"metric": self.metric, "n_jobs": self.n_jobs}
