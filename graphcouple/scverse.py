@@ -377,19 +377,15 @@ def _outcome(estimator: Any) -> dict[str, Any]:
     """Return a run's loss, iterations, stop reason and sentence, and the version."""
     from graphcouple import __version__
 
-    values: dict[str, Any] = {"version": __version__}
     names = ("loss", "kl_divergence", "n_iter", "stop_reason")
-    values |= {name: getattr(estimator, f"{name}_", None) for name in names}
+    values = {"version": __version__} | {name: getattr(estimator, f"{name}_", None) for name in names}
     return values | ({"sentence": str(estimator.sentence)} if getattr(estimator, "couples_laws", False) else {})
 
 
 def _storable(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values that files can hold: numbers and text; others as text, without None."""
-    return {
-        name: value if isinstance(value, (str, int, float)) else str(value)
-        for name, value in values.items()
-        if value is not None
-    }
+    known = {name: value for name, value in values.items() if value is not None}
+    return {name: value if isinstance(value, (str, int, float)) else str(value) for name, value in known.items()}
 
 
 def _copied(adata: Any) -> Any:
