@@ -57,9 +57,8 @@ def read_h5ad(path: Path, labels: str | None) -> tuple[Any, Any]:
         points = matrix_of(data) if key == "X" else in_memory(data.obsm[key])
         if points is None:
             raise ValueError("it has no X")
-        stored = (
-            [points.group[name] for name in ("data", "indices", "indptr")] if hasattr(points, "group") else [points]
-        )
+        parts = ("data", "indices", "indptr")
+        stored = [points.group[name] for name in parts] if hasattr(points, "group") else [points]
         check_size(path, sum(int(np.prod(part.shape)) * part.dtype.itemsize for part in stored))
         return in_memory(points), y
     except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:

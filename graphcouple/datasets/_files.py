@@ -61,17 +61,9 @@ def read_points(
 
     Points of ``.npz`` are its array ``X``, or its single array, or a scipy sparse matrix; labels are its array ``y``.
     Tables may have a header line, and a first column without a name is left out. Points of ``.h5ad`` are ``X``, or
-    ``obsm["X_pca"]`` if ``X`` has more than 50 columns.
-
-    Parameters
-    ----------
-    labels : str or None
-        For tables, the name or the number (from 0) of the column of labels; for npz, the key of the labels; for h5ad,
-        the column of ``obs``.
-    columns : sequence of str, optional
-        For tables, the columns that are points; the default is all except the labels and `apart`.
-    apart : sequence of str, default=()
-        For tables, columns that are not points, such as texts.
+    ``obsm["X_pca"]`` if ``X`` has more than 50 columns. `labels` is the name or the number (from 0) of a table's
+    column, a key of an npz file, or a column of ``obs``. The points of a table are its `columns`, by default all except
+    the labels and those `apart`, such as texts.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file of points")
