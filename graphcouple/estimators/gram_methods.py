@@ -14,19 +14,13 @@ from sklearn.utils._param_validation import StrOptions
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.rows import with_others
-from graphcouple.estimators.spectral import (
-    choose_landmarks,
-    in_blocks,
-    kernel_values,
-    squared_distances,
-    warn_of_missing,
-)
+from graphcouple.estimators.spectral import choose_landmarks, kernel_values, placed, squared_distances, warn_of_missing
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.neighbors import distances_of, is_precomputed, product_of_rows
 from graphcouple.neighbors.by_metric import symmetric_distances
 from graphcouple.neighbors.distances import squares_of
-from graphcouple.spectral import GramMatrix, nystroem_places
+from graphcouple.spectral import GramMatrix
 
 
 class SimilarityEstimator(EmbeddingEstimator):
@@ -62,11 +56,7 @@ class SimilarityEstimator(EmbeddingEstimator):
             return product_of_rows(features, known["onto"], known["mean"])
         # In older files of AttractionRepulsionPCA they are called X.
         points, measure = known.get("points", known.get("X")), tuple(known.get("measure", self._measure))
-        Z = np.empty((X.shape[0], known["onto"].shape[1]))
-        for rows in in_blocks(X.shape[0], known["rows"].size):
-            similarities = self._similarities(X[rows], points, measure)
-            Z[rows] = nystroem_places(similarities, known["rows"], known["onto"])
-        return Z
+        return placed(X.shape[0], known, lambda rows: self._similarities(X[rows], points, measure))
 
     def _of_chosen(self, known: dict[str, Any], X: Any) -> FloatArray:
         """Return the similarities to the fitted points whose columns were chosen."""

@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 from graphcouple._support.validation import at_most_others
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
-from graphcouple.estimators.spectral import choose_landmarks, in_blocks, warn_of_missing, warn_of_parts
+from graphcouple.estimators.spectral import choose_landmarks, in_blocks, placed, warn_of_missing, warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import coordinates_of, distances_of
-from graphcouple.spectral import GramMatrix, Parts, nystroem_places, places_of
+from graphcouple.spectral import GramMatrix, Parts, places_of
 
 # A component has at least 30 landmarks, or all of its nodes: few landmarks leave few dimensions to choose from.
 _FEWEST = 30
@@ -132,12 +132,9 @@ class Isomap(EmbeddingEstimator):
 
     def _placed(self, part: int, geodesics: FloatArray) -> FloatArray:
         """Return the places, around 0, of points with these geodesic distances to a component's landmarks."""
-        known = self._formulas[part]
-        Z = np.empty((len(geodesics), known["onto"].shape[1]))
-        for rows in in_blocks(len(geodesics), known["rows"].size):
-            similarities = -0.5 * np.square(geodesics[rows].astype(np.float64))
-            Z[rows] = nystroem_places(similarities, known["rows"], known["onto"])
-        return Z
+        return placed(
+            len(geodesics), self._formulas[part], lambda rows: -0.5 * np.square(geodesics[rows].astype(np.float64))
+        )
 
     def transform(self, X: Any) -> FloatArray:
         """Place new points by their geodesic distances, which lead through their nearest fitted points.
@@ -173,11 +170,7 @@ class Isomap(EmbeddingEstimator):
 
 def _some_of_each(parts: Parts, landmarks: IntArray) -> IntArray:
     """Return the landmarks, and enough nodes of components that have too few to place the others."""
-    added = [
-        members[:_FEWEST]
-        for members in parts.members()
-        if np.isin(landmarks, members).sum() < min(_FEWEST, len(members))
-    ]
+    added = [own[:_FEWEST] for own in parts.members() if np.isin(landmarks, own).sum() < min(_FEWEST, len(own))]
     return np.unique(np.concatenate([landmarks, *added]))
 
 

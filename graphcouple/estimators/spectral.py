@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.neighbors import Distances, distances_of, is_precomputed
 from graphcouple.neighbors.points import dense_if_far, shift_of, shifted
+from graphcouple.spectral import nystroem_places
 
 # Up to 5,000 points, matrices of all pairs are decomposed; beyond, matrices of 1,000 landmarks.
 MOST_PAIRS, LANDMARKS = 5000, 1000
@@ -83,6 +85,14 @@ def squared_distances(distances: Distances, X_new: Any) -> FloatArray:
     support, values = distances.to(X_new, None)
     order = np.argsort(support.indices.reshape(support.n_nodes, -1), axis=1, kind="stable")
     return np.take_along_axis(values.reshape(support.n_nodes, -1), order, axis=1)
+
+
+def placed(n: int, known: dict[str, Any], similarities: Callable[[slice], FloatArray]) -> FloatArray:
+    """Return the places of n points by Nyström's formula, given a function of rows to their similarities."""
+    Z = np.empty((n, known["onto"].shape[1]))
+    for rows in in_blocks(n, known["rows"].size):
+        Z[rows] = nystroem_places(similarities(rows), known["rows"], known["onto"])
+    return Z
 
 
 def in_blocks(n_rows: int, n_columns: int) -> list[slice]:
