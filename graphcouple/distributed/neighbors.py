@@ -100,14 +100,12 @@ def nearest_neighbors(
         gather([part[c] for part in from_parts], int(firsts[c]), size, n_neighbors, rows.dtype)
         for c, size in enumerate(sizes)
     ]
-    dtypes = (np.dtype(np.int64), np.result_type(rows.dtype, np.float32))
-    indices, distances = (
-        da.concatenate(
-            [da.from_delayed(both[k], (size, n_neighbors), dtype) for both, size in zip(nearest, sizes, strict=True)]
-        )
-        for k, dtype in enumerate(dtypes)
-    )
-    return indices, distances
+
+    def joined(k: int, dtype: Any) -> Any:
+        chunks = zip(nearest, sizes, strict=True)
+        return da.concatenate([da.from_delayed(both[k], (size, n_neighbors), dtype) for both, size in chunks])
+
+    return joined(0, np.dtype(np.int64)), joined(1, np.result_type(rows.dtype, np.float32))
 
 
 def _trained(X: Any, n_neighbors: int, n_parts: int, seed: int) -> _Lists:
@@ -138,11 +136,8 @@ def _send(chunk: Any, lists: _Lists, first: int, n_parts: int) -> list[_Sent]:
     check_finite(rows, first + np.arange(len(rows)))
     rows = shifted(rows, lists.shift)
     list_of = lists.empty.lists_of(rows)
-    sent = []
-    for part in range(n_parts):
-        at = np.flatnonzero(lists.searched[list_of, part])
-        sent.append(_Sent(first + at, rows[at], lists.part_of[list_of[at]] == part))
-    return sent
+    searching = (np.flatnonzero(lists.searched[list_of, part]) for part in range(n_parts))
+    return [_Sent(first + at, rows[at], lists.part_of[list_of[at]] == part) for part, at in enumerate(searching)]
 
 
 def _search(sent: list[_Sent], lists: _Lists) -> list[tuple[NDArray[np.int64], Nearest]]:
