@@ -102,14 +102,10 @@ def perplexity_law(estimator: Any, *, sparse: bool = False) -> GraphLaw:
     sparse = sparse and estimator.n_neighbors == "auto"
     if not (perplexities := np.atleast_1d(estimator.perplexity).tolist()):
         raise ValueError("perplexity must be a number or hold at least one, got none.")
-    laws = [
-        GraphModel(
-            Gaussian(),
-            UnitOutDegree(),
-            Perplexity(perplexity),
-            Perplexity(perplexity).suited_neighbors if sparse else estimator.n_neighbors,
-            **of_points(estimator),
-        )
-        for perplexity in perplexities
-    ]
+
+    def law(bandwidth: Perplexity) -> GraphModel:
+        n_neighbors = bandwidth.suited_neighbors if sparse else estimator.n_neighbors
+        return GraphModel(Gaussian(), UnitOutDegree(), bandwidth, n_neighbors, **of_points(estimator))
+
+    laws = [law(Perplexity(perplexity)) for perplexity in perplexities]
     return laws[0] if len(laws) == 1 else GraphMixture(laws)
