@@ -12,6 +12,7 @@ import click
 from graphcouple.cli import _common as common
 from graphcouple.cli._help import Grouped
 
+_PRIOR = common.check_name("prior", upper=True)
 KERNELS = "gaussian, exponential, student[:DOF], rational:A:B, odds-KERNEL"
 
 
@@ -161,17 +162,12 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
 @click.option(
     "--input-prior",
     metavar="PRIOR",
-    callback=common.check_name("prior", upper=True),
+    callback=_PRIOR,
     help="Prior of the input's graph instead of the method's: "
     "B independent edges, D one edge out of each node, E n edges, S as D and one edge into each on average.",
 )
 @click.option("--input-kernel", metavar="KERNEL", help=f"Kernel of the input: {KERNELS}.")
-@click.option(
-    "--latent-prior",
-    metavar="PRIOR",
-    callback=common.check_name("prior", upper=True),
-    help="Prior of the embedding's graph.",
-)
+@click.option("--latent-prior", metavar="PRIOR", callback=_PRIOR, help="Prior of the embedding's graph.")
 @click.option("--latent-kernel", metavar="KERNEL", help="Kernel of the embedding.")
 @click.option(
     "--perplexity",
