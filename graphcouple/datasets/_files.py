@@ -49,9 +49,7 @@ READABLE = (".npy", ".npz", *TABLES, ".mtx", ".h5ad")
 def suffix_of(path: Path) -> str:
     """Return the ending of a path; ``.csv.gz`` and ``.tsv.gz`` are one ending each."""
     name = path.name.lower()
-    return next(
-        (ending for ending in sorted(READABLE, key=len, reverse=True) if name.endswith(ending)), path.suffix.lower()
-    )
+    return max((ending for ending in READABLE if name.endswith(ending)), key=len, default=path.suffix.lower())
 
 
 def read_points(

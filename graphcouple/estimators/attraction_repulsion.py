@@ -198,10 +198,9 @@ class AttractionRepulsionPCA(ByKernel):
             # Columns that nearly depend on each other would magnify the rounding of places.
             onto = np.linalg.lstsq(features - mean, Y, rcond=1e-8 if X.dtype == np.float64 else 1e-6)[0]
             self._fixed = {**known, "mean": mean, "onto": onto}
-            return
-        if self._linear:
+        elif self._linear:
             mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
             self._fixed = {"mean": mean, "onto": np.asarray(X.T @ (Y @ back))}
-            return
-        rows = self._similarities(X).mean(axis=0)
-        self._fixed = {"points": points, "rows": rows, "onto": Y @ back, "measure": self._measure}
+        else:
+            rows = self._similarities(X).mean(axis=0)
+            self._fixed = {"points": points, "rows": rows, "onto": Y @ back, "measure": self._measure}

@@ -89,8 +89,7 @@ class LinearAutoencoder(EmbeddingEstimator):
 
     def transform(self, X: Any) -> FloatArray:
         """Return the codes (X − mean) E of points, of shape (n_new, n_components)."""
-        X = self._checked_new(X)
-        return product_of_rows(X, self.encoder_, self.mean_)
+        return product_of_rows(self._checked_new(X), self.encoder_, self.mean_)
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return the points Z D + mean that codes stand for, of shape (n_new, n_features)."""
@@ -185,10 +184,8 @@ class Autoencoder(EmbeddingEstimator):
 
     def transform(self, X: Any) -> FloatArray:
         """Return the codes f(X) of points, of shape (n_new, n_components)."""
-        points = self._checked_new(X)
-        return self.encoder_(points).astype(self.embedding_.dtype)
+        return self.encoder_(self._checked_new(X)).astype(self.embedding_.dtype)
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return the points g(Z) that codes stand for, of shape (n_new, n_features)."""
-        codes = self._checked_places(Z)
-        return self.encoder_.scale * self.decoder_(codes) + self.encoder_.mean
+        return self.encoder_.scale * self.decoder_(self._checked_places(Z)) + self.encoder_.mean

@@ -289,9 +289,8 @@ class EmbeddingEstimator(ScikitTransformer):
         for name in self._remembered:
             value = remembered[name[1:]]
             if name == "_distances":
-                value = remembered_distances(
-                    value, getattr(self, "metric", "euclidean"), getattr(self, "metric_params", None)
-                )
+                metric, params = getattr(self, "metric", "euclidean"), getattr(self, "metric_params", None)
+                value = remembered_distances(value, metric, params)
             elif name == "_given" and value is not None:
                 value = self._stated_law.loaded(value)
             setattr(self, name, value)

@@ -152,8 +152,7 @@ class PrecisionCoupling(EmbeddingEstimator):
 
     def transform(self, X: Any) -> FloatArray:
         """Embed new points: (x − mean) B diag(λ^½ / s), of shape ``(n_samples, n_components_)``."""
-        X = self._checked_new(X)
-        return np.asarray(product_of_rows(X, self.components_.T, self.mean_) * self._ratio)
+        return np.asarray(product_of_rows(self._checked_new(X), self.components_.T, self.mean_) * self._ratio)
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Map embedded points back to the data's space, in the span of the kept components."""

@@ -187,10 +187,8 @@ def _unexaggerated(optimizer: Any) -> Any:
     changes: dict[str, Any] = {}
     for field in fields(optimizer) if is_dataclass(optimizer) else ():
         part = getattr(optimizer, field.name)
-        if not field.init:
-            continue
-        if isinstance(part, Exaggeration):
+        if field.init and isinstance(part, Exaggeration):
             changes[field.name] = NO_EXAGGERATION
-        elif isinstance(part, Optimizer | Descent):
+        elif field.init and isinstance(part, Optimizer | Descent):
             changes[field.name] = _unexaggerated(part)
     return replace(optimizer, **changes) if changes else optimizer
