@@ -15,7 +15,7 @@ from graphcouple.couplings.network import CodingError, Network, weight_decay
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_0, AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
-from graphcouple.estimators.spectral import warn_of_missing
+from graphcouple.estimators.spectral import check_directions, warn_of_missing
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import product_of_rows
 from graphcouple.optimize import LBFGS, solve
@@ -67,10 +67,7 @@ class LinearAutoencoder(EmbeddingEstimator):
     )
 
     def _fit(self, X: Any) -> None:
-        if self.n_components > min(X.shape):
-            raise ValueError(
-                f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
-            )
+        check_directions(self.n_components, X.shape)
         gram = GramMatrix(X)
         placement = gram.placement(self.n_components)
         warn_of_missing(int((placement.onto != 0).any(axis=0).sum()), self.n_components, "the points have")

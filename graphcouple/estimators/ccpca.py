@@ -16,7 +16,7 @@ from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import progress_bar
 from graphcouple.estimators.preset import DescribesLaw
 from graphcouple.estimators.rows import categories_of
-from graphcouple.estimators.spectral import warn_of_missing
+from graphcouple.estimators.spectral import check_directions, warn_of_missing
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphLaw
 from graphcouple.laws.copies import refuse_weights
@@ -137,10 +137,7 @@ class CCPCA(DescribesLaw):
         return self
 
     def _fit(self, X: Any, y: Any = None) -> None:
-        if self.n_components > min(X.shape):
-            raise ValueError(
-                f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
-            )
+        check_directions(self.n_components, X.shape)
         if self.takes_distances:
             raise ValueError(
                 "metric='precomputed' gives no points to average; pass the points as X and the graph's "

@@ -15,7 +15,7 @@ from graphcouple.couplings.precision import shrunk_eigenvalues
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
-from graphcouple.estimators.spectral import warn_of_missing
+from graphcouple.estimators.spectral import check_directions, warn_of_missing
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import product_of_rows
 from graphcouple.neighbors.points import DENSE_ENTRIES, workable
@@ -101,11 +101,7 @@ class PrecisionCoupling(EmbeddingEstimator):
             if value is not None and value < n:
                 raise ValueError(f"{name}={value} must be at least n_samples = {n}, for the Wishart law to exist.")
         wanted = min(n, p) if self.n_components == "auto" else int(self.n_components)
-        if wanted > min(n, p):
-            raise ValueError(
-                f"n_components={wanted} must be at most min(n_samples, n_features)={min(n, p)}; "
-                "lower it, or use 'auto'."
-            )
+        check_directions(wanted, X.shape, "; lower it, or use 'auto'")
         limit = one_blas_thread(n * p) if self.n_jobs is None else blas_threads(effective_n_jobs(self.n_jobs))
         points, rng = workable(X), check_random_state(self.random_state)
         with limit:

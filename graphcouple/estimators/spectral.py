@@ -41,6 +41,14 @@ def warn_of_parts(n_parts: int, remedy: str) -> None:
         )
 
 
+def check_directions(n_components: int, shape: tuple[int, ...], remedy: str = "") -> None:
+    """Raise if points of this shape have fewer directions than the embedding."""
+    if n_components > min(shape):
+        raise ValueError(
+            f"n_components={n_components} must be at most min(n_samples, n_features)={min(shape)}{remedy}."
+        )
+
+
 def warn_of_missing(n_found: int, wanted: int, what: str) -> None:
     """Warn that columns of the embedding are zero."""
     if n_found < wanted:
