@@ -39,6 +39,9 @@ COVERAGE = np.dtype([("first", "i8"), ("n_rows", "i8"), ("n_looked_at", "i8"), (
 """A chunk's first row and its number of rows; the rows looked at, the share of isolated ones, the largest isolation."""
 
 
+_OfRows = Callable[[Any], NDArray[Any]]
+
+
 class _Sample(NamedTuple):
     keys: NDArray[Any]
     rows: NDArray[Any]
@@ -251,9 +254,7 @@ def sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], N
     return rows, weights / weights.mean()
 
 
-def _smallest_keys(
-    values: Any, sizes: tuple[int, ...], of_rows: Callable[[Any], NDArray[Any]] | None, n: int, seed: int
-) -> _Sample:
+def _smallest_keys(values: Any, sizes: tuple[int, ...], of_rows: _OfRows | None, n: int, seed: int) -> _Sample:
     """Return the n smallest keys of all rows by their importance: `values`, or a function of them; 1 if None."""
     import dask
 
@@ -266,9 +267,7 @@ def _smallest_keys(
     return parts[0].compute()
 
 
-def _keys_of(
-    values: Any, of_rows: Callable[[Any], NDArray[Any]] | None, first: int, size: int, n: int, seed: int
-) -> _Sample:
+def _keys_of(values: Any, of_rows: _OfRows | None, first: int, size: int, n: int, seed: int) -> _Sample:
     """Return the n smallest keys of one chunk."""
     blocks = range(first // _SEEDED, -(-(first + size) // _SEEDED))
     drawn = np.concatenate([np.random.default_rng([seed, block]).random(_SEEDED) for block in blocks])
@@ -295,7 +294,7 @@ def _merged(parts: list[_Sample], n: int) -> _Sample:
     return _Sample(keys[order], rows[order], importance[order])
 
 
-def _leverage_of(X: NDArray[Any]) -> Callable[[Any], NDArray[Any]]:
+def _leverage_of(X: NDArray[Any]) -> _OfRows:
     """Return a function from rows to their leverage among some rows."""
     X = X[np.isfinite(X).all(axis=1)]  # the others are named with their chunk
     mean = X.mean(axis=0, dtype=np.float64)
