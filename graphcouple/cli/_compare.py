@@ -75,10 +75,8 @@ def compare(
     n_rows = rows if rows is not None else "auto"
     estimators = dict(_estimators(method_names, starts, options))
     compared = compare_methods(estimators, X, common.classes_or_none(y), seeds=seeds, n_rows=n_rows, fit=_fit, **shared)
-    lines = [
-        {"method": method, "init": init, "seed": seed, **scores}
-        for ((method, init), seed), scores in compared.scores.items()
-    ]
+    runs = compared.scores.items()
+    lines = [{"method": method, "init": init, "seed": seed, **scores} for ((method, init), seed), scores in runs]
     before = common.present(table, picture)
     with finished_files(table, picture) as drafts:
         write_table(drafts[table], lines)

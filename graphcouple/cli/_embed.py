@@ -21,10 +21,8 @@ def _usage(name: str) -> str:
     from graphcouple import kernels
 
     fields = dataclasses.fields(kernels.KERNELS[name])
-    return name + "".join(
-        f":{field.name.upper()}" if field.default is dataclasses.MISSING else f"[:{field.name.upper()}]"
-        for field in fields
-    )
+    needed = {f":{field.name.upper()}": field.default is dataclasses.MISSING for field in fields}
+    return name + "".join(number if is_needed else f"[{number}]" for number, is_needed in needed.items())
 
 
 def _parse_kernel(text: str) -> Any:
