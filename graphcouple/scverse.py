@@ -341,9 +341,8 @@ def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str 
     # scanpy writes NaN for genes that were left out of the components.
     components = np.nan_to_num(_leading(np.asarray(_entry(reference.varm, "PCs", "varm")), n_pcs, "varm['PCs']"))
     query = query[:, reference.var_names]
-    mean, points = (
-        matrix_of(data) if layer is None else _entry(data.layers, layer, "layers") for data in (reference, query)
-    )
+    both = (reference, query)
+    mean, points = (matrix_of(data) if layer is None else _entry(data.layers, layer, "layers") for data in both)
     if mean is None or points is None:
         lacking = "reference" if mean is None else "query"
         raise KeyError(f"the {lacking} has no X; pass layer, the name of a layer that both have.")

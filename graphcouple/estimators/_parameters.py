@@ -195,9 +195,8 @@ def parameter(
     required.
     """
     declared = {"kind": kind, "doc": doc, "checks": checks, "like": like}
-    return dataclasses.field(
-        default=default, kw_only=kw_only, metadata={k: v for k, v in declared.items() if v is not None}
-    )
+    metadata = {name: value for name, value in declared.items() if value is not None}
+    return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter, option))

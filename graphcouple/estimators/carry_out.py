@@ -226,9 +226,7 @@ def _of_network(
         return replace(plain, Z=Z, loss=objective.value(Z)), network
     first = plain.n_iter
     if (watch := run["callback"]) is not None:
-        run |= {
-            "callback": lambda n, loss, theta: watch(first + n, loss, network.with_parameters(theta).places(points))
-        }
+        run["callback"] = lambda n, loss, theta: watch(first + n, loss, network.with_parameters(theta).places(points))
     run |= {"max_iter": sentence.iterations(len(points)), "rescale": False, "n_starts": 1}
     decay = 0.5 * getattr(features, "alpha", _DECAY)
     loss = OfNetwork(bounded(objective, optimizer), network, points)

@@ -82,8 +82,9 @@ class Isomap(EmbeddingEstimator):
         warn_of_parts(parts.n_parts, "More neighbors may connect them.")
         rng = check_random_state(self.random_state)
         coordinates = coordinates_of(X, self.metric)
+        base = X if coordinates is None else coordinates
         self.landmarks_: IntArray | None = choose_landmarks(
-            X if coordinates is None else coordinates, self.n_landmarks, rng, points=not self.takes_distances
+            base, self.n_landmarks, rng, points=not self.takes_distances
         )
         if self.landmarks_ is not None:
             self.landmarks_ = _some_of_each(parts, self.landmarks_)
@@ -102,10 +103,8 @@ class Isomap(EmbeddingEstimator):
 
     def _graph(self) -> sp.csr_array:
         """Return the distances of nearest neighbours, in both directions."""
-        support, sq_dist = self._distances.nearest(
-            at_most_others(self.n_neighbors, self._distances.n_points), self.n_jobs
-        )
-        n = support.n_nodes
+        n = self._distances.n_points
+        support, sq_dist = self._distances.nearest(at_most_others(self.n_neighbors, n), self.n_jobs)
         rows, columns, lengths = support.rows, support.indices, np.sqrt(sq_dist)
         # Sparse sums would drop edges of length 0 between copies, so lengths are put in place one by one.
         both = np.concatenate([rows * np.int64(n) + columns, columns * np.int64(n) + rows])

@@ -204,9 +204,8 @@ class MetricMDS(EmbeddingEstimator):
             return given_start(self.init, X.shape[0], self.n_components), True
         if self.init == "random":
             return rng.normal(size=(X.shape[0], self.n_components)), False
-        first = ClassicalMDS(
-            self.n_components, metric=self.metric, metric_params=self.metric_params, random_state=rng.randint(2**31 - 1)
-        )
+        options = {"metric": self.metric, "metric_params": self.metric_params}
+        first = ClassicalMDS(self.n_components, **options, random_state=rng.randint(2**31 - 1))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="the similarities have only", category=UserWarning)
             places = first.fit_transform(X).astype(np.float64)

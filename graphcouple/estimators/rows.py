@@ -101,9 +101,8 @@ class EqualRows:
             matrix = X.copy()
             matrix.sum_duplicates()
             matrix.eliminate_zeros()
-            keys = [
-                matrix.indices[a:b].tobytes() + b"|" + matrix.data[a:b].tobytes() for a, b in pairwise(matrix.indptr)
-            ]
+            ends = pairwise(matrix.indptr)
+            keys = [matrix.indices[a:b].tobytes() + b"|" + matrix.data[a:b].tobytes() for a, b in ends]
         else:
             # Adding 0 makes −0 equal to 0.
             keys = [row.tobytes() for row in np.ascontiguousarray(X + np.zeros(1, X.dtype))]

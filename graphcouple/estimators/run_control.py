@@ -140,9 +140,8 @@ def _content(function: FunctionType) -> list[Any]:
 
 def _is_fixed(value: Any) -> bool:
     """Return whether a value is a constant, or a tuple of constants."""
-    return isinstance(value, (Number, str, bytes, np.ndarray)) or (
-        isinstance(value, tuple) and all(map(_is_fixed, value))
-    )
+    of_constants = isinstance(value, tuple) and all(map(_is_fixed, value))
+    return of_constants or isinstance(value, (Number, str, bytes, np.ndarray))
 
 
 def _is_own(kind: type) -> bool:

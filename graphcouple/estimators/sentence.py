@@ -143,6 +143,7 @@ def refuse_parts(method: Any, cannot: str, *own: tuple[Any, str]) -> None:
     """
     sentence = method.sentence
     optimizer = optimizer_of(sentence)
+    continues = sentence.get("checkpoint") or sentence.get("warm_start")
     for unfit, why in (
         (sentence.get("features") is not None, "is a function of the points; leave features out"),
         (isinstance(sentence.latent.metric, Space), f"is of {sentence.latent.metric}, and it must be flat"),
@@ -150,10 +151,7 @@ def refuse_parts(method: Any, cannot: str, *own: tuple[Any, str]) -> None:
         (sentence.get("n_landmarks") or sentence.get("unique"), "is of a part of the rows; fit them all"),
         (isinstance(optimizer, Optimizer) and optimizer.noisy, "is made by sampled steps; take another method"),
         (isinstance(optimizer, MiniBatches), "is made in batches of one graph's rows; take all rows at once"),
-        (
-            sentence.get("checkpoint") or sentence.get("warm_start"),
-            "continues another; leave checkpoint and warm_start out",
-        ),
+        (continues, "continues another; leave checkpoint and warm_start out"),
         *own,
     ):
         if unfit:

@@ -78,9 +78,8 @@ class Store:
         except (OSError, TypeError, ValueError) as error:
             raise ValueError(f"store={str(path)!r} is not a file of a search ({error}). {remedy}") from error
         if stored != settings:
-            different = [
-                name for name in settings if not isinstance(stored, dict) or stored.get(name) != settings[name]
-            ]
+            known = stored if isinstance(stored, dict) else {}
+            different = [name for name in settings if known.get(name) != settings[name]]
             raise ValueError(f"store={str(path)!r} belongs to another search: {', '.join(different)} differs. {remedy}")
         self._fits = {(fit.name, fit.n_points, fit.seed): fit for fit in fits}
         return lines
