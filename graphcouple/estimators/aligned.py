@@ -23,7 +23,7 @@ from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.rows import Rows, warn_if_places_are_shared
 from graphcouple.estimators.sentence import optimizer_of, refuse_parts, run_options
 from graphcouple.estimators.sne import TSNE
-from graphcouple.estimators.wrapper import WithTerm, keep_places, with_options_of
+from graphcouple.estimators.wrapper import WithTerm, keep_places, own_options
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.initializations import is_made
 from graphcouple.metrics import align
@@ -198,7 +198,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         refuse_parts(method, "be aligned", start, (sentence.names_rows, "has terms that name rows"))
         if not isinstance(method, CouplingEstimator):
             method = GraphCoupling(**sentence)
-        return with_options_of(self, method)
+        return method.set_params(**own_options(self))
 
 
 def _each(name: str, values: Any, n: int, n_sets: int) -> list[Any]:

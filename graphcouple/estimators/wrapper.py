@@ -78,7 +78,7 @@ class WithTerm(EmbeddingEstimator):
 
     def _options_now(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the options that a fitted method reads anew, and their texts, in which changes of parts show."""
-        options = {name: getattr(self._method, name) for name in _OPTIONS} | _own_options(self)
+        options = {name: getattr(self._method, name) for name in _OPTIONS} | own_options(self)
         return options, {name: repr(value) for name, value in options.items()}
 
     def _term(self) -> Term | None:
@@ -87,7 +87,7 @@ class WithTerm(EmbeddingEstimator):
 
     def _plain(self) -> CouplingEstimator:
         """Return the plain method with the term."""
-        plain = with_options_of(self, clone(self._method)).set_output(transform="default")
+        plain = clone(self._method).set_params(**own_options(self)).set_output(transform="default")
         check_terms(plain.terms)
         term = self._term()
         return plain if term is None else plain.set_params(terms=(*plain.terms, term))
@@ -185,12 +185,8 @@ class WithTerm(EmbeddingEstimator):
         return self._fitted.uncertainty(temperature)
 
 
-def with_options_of(wrapper: Any, plain: CouplingEstimator) -> CouplingEstimator:
-    """Return the method with the wrapper's seed and number of threads, if set."""
-    return plain.set_params(**_own_options(wrapper))
-
-
-def _own_options(wrapper: Any) -> dict[str, Any]:
+def own_options(wrapper: Any) -> dict[str, Any]:
+    """Return the wrapper's seed and number of threads, if set."""
     return {name: value for name in ("random_state", "n_jobs") if (value := getattr(wrapper, name)) is not None}
 
 
