@@ -62,7 +62,6 @@ def _whole(fit: Any) -> Any:
 
 def _of_arrays(method: Any) -> Any:
     """Return a method in which estimators of other libraries give arrays, whatever output scikit-learn is set to."""
-
     known = inspect.signature(method).parameters
     takes_others = any(each.kind is each.VAR_KEYWORD for each in known.values())
 

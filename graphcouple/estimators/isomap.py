@@ -82,9 +82,8 @@ class Isomap(EmbeddingEstimator):
         warn_of_parts(parts.n_parts, "More neighbors may connect them.")
         rng = check_random_state(self.random_state)
         coordinates = coordinates_of(X, self.metric)
-        base = X if coordinates is None else coordinates
         self.landmarks_: IntArray | None = choose_landmarks(
-            base, self.n_landmarks, rng, points=not self.takes_distances
+            X if coordinates is None else coordinates, self.n_landmarks, rng, points=not self.takes_distances
         )
         if self.landmarks_ is not None:
             self.landmarks_ = _some_of_each(parts, self.landmarks_)
@@ -131,9 +130,8 @@ class Isomap(EmbeddingEstimator):
 
     def _placed(self, part: int, geodesics: FloatArray) -> FloatArray:
         """Return the places, around 0, of points with these geodesic distances to a component's landmarks."""
-        return placed(
-            len(geodesics), self._formulas[part], lambda rows: -0.5 * np.square(geodesics[rows].astype(np.float64))
-        )
+        known = self._formulas[part]
+        return placed(len(geodesics), known, lambda rows: -0.5 * np.square(geodesics[rows].astype(np.float64)))
 
     def transform(self, X: Any) -> FloatArray:
         """Place new points by their geodesic distances, which lead through their nearest fitted points.

@@ -166,7 +166,6 @@ def _sampled(base: Any, distributions: Mapping[str, Any], draws: Draws) -> Itera
             raise ValueError(f"{type(base).__name__} has no parameter {name!r} to search over.")
         if not hasattr(values, "rvs") and (isinstance(values, str) or not isinstance(values, Sequence) or not values):
             raise ValueError(f"space[{name!r}] must be a list of values or a distribution of scipy, got {values!r}.")
-
     texts: dict[str, dict[Any, str]] = {name: {} for name in distributions}
 
     def draw() -> Candidate:
