@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from graphcouple._numba.calibration import count_nearest_copies
+from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_unmasked
 from graphcouple.graphs import FloatArray, Support
 
@@ -105,9 +107,6 @@ def nearest_copies(
     if they are the same points: a copy's nearest neighbours are then the other copies of its point. New points have
     none, nor have points that do not join their copies. The furthest copies may count in part.
     """
-    from graphcouple._numba.calibration import count_nearest_copies
-    from graphcouple._numba.threads import over_rows
-
     counts = ends[support.indices]
     own = np.zeros(support.n_nodes) if rows is None else np.maximum(rows - 1.0, 0.0) * joins
     weights = np.ones(support.n_nodes) if rows is None else rows

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from graphcouple._numba.places import mean_nearest
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.html import html_table
 from graphcouple.graphs import FloatArray, IntArray, Support
@@ -166,8 +167,6 @@ class ConditionedLaw(ABC):
 
 def nearest_spread(support: Support, sq_dist: FloatArray, n_jobs: int | None = None) -> FloatArray:
     """Return the mean of each row's ten smallest squared distances, or of all if there are fewer."""
-    from graphcouple._numba.places import mean_nearest
-
     smallest, mean = np.empty((support.n_nodes, FEW)), np.empty(support.n_nodes)
     over_rows(support.n_nodes, n_jobs, mean_nearest, sq_dist, support.indptr, smallest, mean)
     return mean

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
+from graphcouple._numba.entropic import affinity_rows, curvature_rows, log_sum_rows, multiply_curvature_rows
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray, Support
@@ -134,8 +135,6 @@ class _Dual:
 
     def evaluate(self, lam: FloatArray, gamma: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         """Return the value, its derivatives in λ and γ, and log P."""
-        from graphcouple._numba.entropic import affinity_rows
-
         log_p, sums, mixed = np.empty_like(self.cost), np.empty_like(lam), np.empty_like(lam)
         self._over_rows(affinity_rows, self.cost, lam, gamma, log_p, sums, mixed)
         value = float(gamma @ sums - lam.sum() - self.goal * gamma.sum())
@@ -184,8 +183,6 @@ class _Dual:
 
     def _balance_roughly(self, lam: FloatArray, gamma: FloatArray) -> None:
         """Change λ until the rows sum to about 1; works in logarithms, because the sums of far points underflow."""
-        from graphcouple._numba.entropic import log_sum_rows
-
         log_sums = np.empty_like(lam)
         for _ in range(_MOST_BALANCING):
             self._over_rows(log_sum_rows, self.cost, lam, gamma, log_sums)
@@ -197,8 +194,6 @@ class _Dual:
         self, log_p: FloatArray, gamma: FloatArray, by_lam: FloatArray, by_gamma: FloatArray, pinned: Any, rtol: float
     ) -> tuple[FloatArray, FloatArray]:
         """Return Newton's step, with the γ of pinned points unchanged."""
-        from graphcouple._numba.entropic import curvature_rows, multiply_curvature_rows
-
         n = len(gamma)
         own, product = np.empty((n, 3)), np.empty((n, 2))
         self._over_rows(curvature_rows, log_p, gamma, own)

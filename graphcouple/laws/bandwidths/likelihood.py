@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcouple._numba.calibration import likelihood_rows
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_integer, check_positive, warn
 from graphcouple.graphs import FloatArray
@@ -191,8 +192,6 @@ class _Likelihoods:
 
     def likelihoods(self, log_scale: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return each row's log-likelihood, and its effective number of neighbours."""
-        from graphcouple._numba.calibration import likelihood_rows
-
         value, effective = np.empty(self.n), np.empty(self.n)
         edges = (self.sq_dist, self.indptr, self.kernel)
         over_rows(self.n, self.n_jobs, likelihood_rows, *edges, log_scale, value, effective, self.counts)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from graphcouple._numba.calibration import connectivity_rows, neighbor_rows
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_integer, check_positive, warn
 from graphcouple.graphs import FloatArray, Support
@@ -71,8 +72,6 @@ class LocalConnectivity(Bandwidth):
 
     def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return ρ and σ."""
-        from graphcouple._numba.calibration import connectivity_rows
-
         n, (indptr, sq_dist, counts) = rows.support.n_nodes, rows.counted()
         totals = np.diff(indptr).astype(np.float64) if counts is None else np.add.reduceat(counts, indptr[:-1])
         weights = np.ones(n) if rows.copies is None else rows.copies.weights
@@ -140,8 +139,6 @@ class SelfTuning(Bandwidth):
 
     def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return no shift and the distance to the k-th neighbour."""
-        from graphcouple._numba.calibration import neighbor_rows
-
         n_edges = np.diff(rows.support.indptr)
         if (n_edges == 0).any():
             raise ValueError(f"node {int(np.argmin(n_edges))} has no neighbor to set its scale; give it an edge.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphcouple._numba.calibration import perplexity_rows
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_positive, warn
 from graphcouple.graphs import FloatArray
@@ -98,8 +99,6 @@ class Perplexity(Bandwidth):
 
     def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return no shift and the calibrated scales."""
-        from graphcouple._numba.calibration import perplexity_rows
-
         n, (indptr, sq_dist, counts) = rows.support.n_nodes, rows.counted()
         totals = np.diff(indptr) if counts is None else np.add.reduceat(counts, indptr[:-1])
         self._check_enough(totals, n)

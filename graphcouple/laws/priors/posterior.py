@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from graphcouple._numba.mirror import gather_rows, relabel_rows
 from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import MANY_EDGES, FloatArray, Graph, GraphLike, IntArray, Support, as_csr
 from graphcouple.laws.priors.random_graph import RandomGraph, Rng
@@ -77,8 +78,6 @@ class GraphPosterior(RandomGraph):
 
         It reuses the arrays of this law, which becomes invalid, because memory may not hold all edges twice.
         """
-        from graphcouple._numba.mirror import gather_rows, relabel_rows
-
         old, values = self.support, self.natural_parameters
         indptr, rank = np.zeros_like(old.indptr), np.empty(order.size, dtype=old.indices.dtype)
         np.cumsum(np.diff(old.indptr)[order], out=indptr[1:])
