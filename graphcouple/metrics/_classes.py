@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcouple._numba.threads import effective_n_jobs
 from graphcouple._support.validation import (
     UNLABELLED,
     are_measured,
@@ -87,8 +88,6 @@ def knn_accuracy(Z: Any, y: Any, n_neighbors: int = 10, *, n_folds: int = 5, n_j
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.neighbors import KNeighborsClassifier
-
-    from graphcouple._numba.threads import effective_n_jobs
 
     # scikit-learn's distances from products cancel far from 0.
     points = near_origin(as_map(Z))

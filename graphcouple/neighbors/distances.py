@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._numba.threads import effective_n_jobs
+from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple._support.validation import check_integer
 from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support, largest_of_rows, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly, search_lost
@@ -280,7 +280,6 @@ class Euclidean(Searched):
         if sp.issparse(self.X):
             return in_chunks(self.X, self.X, support, sq_differences)
         from graphcouple._numba.pairs import edge_sq_dists
-        from graphcouple._numba.threads import over_rows
 
         out = np.empty(support.n_edges)
         points = np.ascontiguousarray(self.X)
