@@ -14,20 +14,9 @@ from graphcouple._numba.pairs import fill_distances
 
 @jit
 def curved_rows(
-    start,
-    stop,
-    coords,
-    scales,
-    radial,
-    charges,
-    indptr,
-    indices,
-    with_potential,
-    with_gradient,
-    potential,
-    pulls,
-    bends,
-):
+    start, stop, coords, scales, radial, charges, indptr, indices, with_potential, with_gradient,
+    potential, pulls, bends,
+):  # fmt: skip
     """Fill Φ_i = Σ_j c_ij φ(s_ij) and its derivatives in p_i and b_i, in `pulls` and `bends`.
 
     `coords` has shape (q, n), and `pulls` (n, q). With `indptr`, the pairs are the edges of a csr matrix, and `charges`

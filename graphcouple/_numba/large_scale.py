@@ -31,23 +31,9 @@ def fill_near(start, stop, sq_dist, sizes, width, near):
 
 @jit
 def near_or_far(
-    start,
-    stop,
-    block,
-    Z,
-    spread,
-    centres,
-    spread_of,
-    weights,
-    near,
-    softening,
-    with_value,
-    value,
-    gradient,
-    pull,
-    force_on,
-    pull_on,
-):
+    start, stop, block, Z, spread, centres, spread_of, weights, near, softening, with_value,
+    value, gradient, pull, force_on, pull_on,
+):  # fmt: skip
     """Fill Σ_g w_g [log(1 + u_ig) − (1 − p_ig) log(u_ig + softening)] for each row, with u = d²/T.
 
     T_ig is the sum of both `spread`s. Also fills half the gradients in the rows and, summed over each block of rows, in
