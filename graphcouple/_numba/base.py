@@ -60,15 +60,12 @@ def reads(function: types.FunctionType) -> Iterator[tuple[dict[str, Any], str, A
     """Yield what a function reads: globals, closed-over values and attributes of modules; namespace, name and value."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     closed = {name: cell.cell_contents for name, cell in cells}
+    namespaces = {"LOAD_GLOBAL": function.__globals__, "LOAD_NAME": function.__globals__, "LOAD_DEREF": closed}
     codes, seen = [function.__code__], set()
     for code in codes:
         steps = list(dis.get_instructions(code))
         for at, step in enumerate(steps):
-            namespace = {
-                "LOAD_GLOBAL": function.__globals__,
-                "LOAD_NAME": function.__globals__,
-                "LOAD_DEREF": closed,
-            }.get(step.opname, {})
+            namespace = namespaces.get(step.opname, {})
             # A name such as config.WIDTH is read step by step.
             while step.argval in namespace:
                 value = namespace[step.argval]
