@@ -184,21 +184,12 @@ def _relate_block(
         if places is not None:
             agreement(places, orders_of(map_dist, own), sizes, curves, sums, squares)
         block_values = values[part]
-        triplet_agreement = (_signs(data_dist, pairs) * _signs(map_dist, pairs)).mean(axis=1, dtype=np.float64)
-        relations.append(
-            Relations(
-                n,
-                rows.size,
-                sums,
-                squares,
-                np.einsum("ic,iak->cak", block_values, curves),
-                block_values.T @ block_values,
-                np.zeros(block_values.shape[1]),
-                _moments(data_dist / data_dist.dtype.type(size), map_dist / map_dist.dtype.type(map_size), own),
-                0.0,
-                np.array([triplet_agreement.sum(), np.square(triplet_agreement).sum()]),
-            )
-        )
+        cross, gram = np.einsum("ic,iak->cak", block_values, curves), block_values.T @ block_values
+        offset = np.zeros(block_values.shape[1])
+        moments = _moments(data_dist / data_dist.dtype.type(size), map_dist / map_dist.dtype.type(map_size), own)
+        kept = (_signs(data_dist, pairs) * _signs(map_dist, pairs)).mean(axis=1, dtype=np.float64)
+        triplets = np.array([kept.sum(), np.square(kept).sum()])
+        relations.append(Relations(n, rows.size, sums, squares, cross, gram, offset, moments, 0.0, triplets))
     return relations
 
 
