@@ -6,6 +6,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs
@@ -253,10 +254,8 @@ def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
 
 
 def _class_means(points: Any, classes: NDArray[np.int64]) -> NDArray[np.float64]:
-    from scipy.sparse import csr_array
-
     counts = np.bincount(classes)
     weights = 1.0 / counts[classes]
-    averages = csr_array((weights, (classes, np.arange(classes.size))), shape=(counts.size, classes.size))
+    averages = sp.csr_array((weights, (classes, np.arange(classes.size))), shape=(counts.size, classes.size))
     means = averages @ points
-    return np.asarray(means.toarray() if hasattr(means, "toarray") else means, dtype=np.float64)
+    return np.asarray(means.toarray() if sp.issparse(means) else means, dtype=np.float64)

@@ -234,9 +234,7 @@ class scorer:
         if sizes:
             more = ", or more rows, in fewer folds" if "(" in self.score else ""
             return f", but {', '.join(sizes)} are: take one of them{more}."
-        return (
-            ": it compares classes, and y is None. Pass y." if y is None else "; there are " + ", ".join(scores) + "."
-        )
+        return ": it compares classes, and y is None. Pass y." if y is None else f"; there are {', '.join(scores)}."
 
     def _find(self, scores: dict[str, float]) -> str | None:
         """Return the score's name in the table; for few points, the neighbourhoods are smaller than requested."""
@@ -285,9 +283,8 @@ def score_each(
 def _registered(name: str, points: Any, embedding: Any, y: Any) -> float | None:
     # A score that changes its arguments would change the user's arrays.
     try:
-        value = SCORES[name](
-            _read_only(points), _read_only(embedding), _read_only(y) if isinstance(y, np.ndarray) else deepcopy(y)
-        )
+        own_y = _read_only(y) if isinstance(y, np.ndarray) else deepcopy(y)
+        value = SCORES[name](_read_only(points), _read_only(embedding), own_y)
         return None if value is None else float(value)
     except (TypeError, ValueError) as error:
         if type(error) not in (TypeError, ValueError):

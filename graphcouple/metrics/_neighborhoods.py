@@ -111,10 +111,9 @@ def _regression(relations: Relations, spread: FloatArray, scale: FloatArray) -> 
     correction *= scale[:, at]
     share = explained_spread / np.where(spread[:, at] > 0, spread[:, at], np.inf)
     residual_share = np.clip(1.0 - share, 0.0, 1.0)
-    return (
-        np.stack([np.interp(K, sizes, curve) for curve in correction]),
-        np.stack([np.interp(K, sizes, curve) for curve in residual_share]),
-    )
+    both = (correction, residual_share)
+    correction, residual_share = (np.stack([np.interp(K, sizes, curve) for curve in curves]) for curves in both)
+    return correction, residual_share
 
 
 def neighborhood_curves(
