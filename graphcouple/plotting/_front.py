@@ -77,10 +77,8 @@ def plot_front(
     for name, (means, deviations) in scores.items():
         (a, b), (da, db) = np.asarray(means, dtype=float), np.asarray(deviations, dtype=float)
         strong = name in front
-        color = PALETTE[0] if strong else "0.6"
-        ax.errorbar(
-            a, b, xerr=da, yerr=db, fmt="o", ms=6 if strong else 4, color=color, lw=1, zorder=3 if strong else 2
-        )
+        color, size, layer = (PALETTE[0], 6, 3) if strong else ("0.6", 4, 2)
+        ax.errorbar(a, b, xerr=da, yerr=db, fmt="o", ms=size, color=color, lw=1, zorder=layer)
         text = numbers.get(name, textwrap.shorten(name, _LETTERS, placeholder="…"))
         ax.annotate(text, (a, b), xytext=(5, 4), textcoords="offset points", fontsize=9 if strong else 6, color=color)
     line_axes(ax, axes[0], axes[1])

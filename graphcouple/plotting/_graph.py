@@ -15,7 +15,6 @@ from graphcouple.plotting._style import check_points, require_matplotlib
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 # Edges below this share of the heaviest would connect clusters that have no connection.
 _LIGHTEST = 1e-3
 
@@ -148,17 +147,8 @@ def plot_uncertainty(
     variances, axes = np.linalg.eigh(law.covariances(n_neighbors))
     widths = 2.0 * n_std * np.sqrt(np.maximum(variances, 0.0))
     angles = np.degrees(np.arctan2(axes[:, 1, 1], axes[:, 0, 1]))
-    ellipses = EllipseCollection(
-        widths[:, 1],
-        widths[:, 0],
-        angles,
-        units="xy",
-        offsets=law.embedding,
-        offset_transform=ax.transData,
-        zorder=0.5,
-        facecolors=(0.0, 0.0, 0.0, 0.04),
-        edgecolors=(0.0, 0.0, 0.0, 0.25),
-        linewidths=0.5,
-    )
+    places: dict[str, Any] = {"units": "xy", "offsets": law.embedding, "offset_transform": ax.transData}
+    places |= {"facecolors": (0.0, 0.0, 0.0, 0.04), "edgecolors": (0.0, 0.0, 0.0, 0.25)}
+    ellipses = EllipseCollection(widths[:, 1], widths[:, 0], angles, zorder=0.5, linewidths=0.5, **places)
     ax.add_collection(ellipses, autolim=False)
     return ax

@@ -297,18 +297,11 @@ def _figure(
     from bokeh.plotting import figure
     from bokeh.transform import linear_cmap
 
-    plot = figure(
-        title=name or None,
-        tools="pan,wheel_zoom,box_zoom,lasso_select,tap,reset,save",
-        active_scroll="wheel_zoom",
-        # The ranks beside one component have no unit.
-        match_aspect=not is_line,
-        output_backend="webgl",
-        sizing_mode="stretch_width",
-        min_width=_LEAST_WIDTH,
-        height=600,
-        toolbar_location="above",
-    )
+    tools = "pan,wheel_zoom,box_zoom,lasso_select,tap,reset,save"
+    layout: dict[str, Any] = {"sizing_mode": "stretch_width", "min_width": _LEAST_WIDTH, "height": 600}
+    # The ranks beside one component have no unit.
+    layout |= {"match_aspect": not is_line, "output_backend": "webgl", "toolbar_location": "above"}
+    plot = figure(title=name or None, tools=tools, active_scroll="wheel_zoom", **layout)
     plot.axis.visible, plot.grid.visible, plot.outline_line_color = False, False, GREY
     size = float(np.clip(400.0 / np.sqrt(n), 2.0, 10.0))
     style: dict[str, Any] = {"size": size, "line_color": None, "fill_alpha": 0.8, "nonselection_fill_color": GREY}

@@ -168,18 +168,11 @@ def legend_of(names: NDArray[Any], markers: bool = True) -> dict[str, Any]:
     n = len(names)
     colors, more = class_colors(n), n - _LISTED
     listed = names if more <= 0 else names[: _LISTED - 1]
-    handles = [
-        Line2D(
-            [],
-            [],
-            marker=class_marker(c if markers else 0),
-            linestyle="",
-            color=tuple(colors[c]),
-            label=label(shorten(str(name), _LONGEST, placeholder=" …")) if isinstance(name, str) else label(name),
-            markersize=6,
-        )
-        for c, name in enumerate(listed)
-    ]
+    handles = []
+    for c, name in enumerate(listed):
+        text = label(shorten(str(name), _LONGEST, placeholder=" …") if isinstance(name, str) else name)
+        look: dict[str, Any] = {"marker": class_marker(c if markers else 0), "color": tuple(colors[c])}
+        handles.append(Line2D([], [], linestyle="", label=text, markersize=6, **look))
     if more > 0:
         handles.append(Line2D([], [], linestyle="", label=f"… and {more + 1} more"))
     columns = 1 if n <= 15 else -(-min(n, _LISTED) // _LEGEND_ROWS) + (n <= _LEGEND_ROWS)

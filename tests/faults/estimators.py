@@ -329,7 +329,7 @@ FAULTS = [
     Fault("parts: batches name rows of one graph", "estimators/sentence.py", "(isinstance(optimizer, MiniBatches), ", "(False, ", "test_aligned"),
     Fault("films: a colour bar in each frame", "plotting/_animation.py", "figure.clear()", "pass", "test_plots_of_fits"),
     Fault("films: ranks have the unit of the map", "plotting/_animation.py", "if np.shape(Z)[1] > 1 else away, _SHARE", "if True else away, _SHARE", "test_plots_of_fits"),
-    Fault("interactive: ranks have the unit of the map", "plotting/_interactive.py", "match_aspect=not is_line", "match_aspect=True", "test_interactive"),
+    Fault("interactive: ranks have the unit of the map", "plotting/_interactive.py", '"match_aspect": not is_line', '"match_aspect": True', "test_interactive"),
     Fault("wrappers: no weights from a pipeline", "estimators/wrapper.py", '= {"sample_weight": None}', "= {}", "test_sentences"),
     Fault("labels: no list of truth values", "_support/validation.py", "isinstance(value, (Real, np.bool_))", "isinstance(value, Real)", "test_scores"),
     Fault("classes: ccPCA has none", "estimators/ccpca.py", "self._fit(self._checked(X), y)", "self._fit(self._checked(X))", "test_classical_corners"),
