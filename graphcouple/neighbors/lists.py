@@ -24,13 +24,8 @@ def trained_lists(
     import faiss
 
     n, n_dims = points.shape
-    clustering = faiss.Kmeans(
-        n_dims,
-        min(n_lists, max(n // _LEAST_TRAINING, 1)),
-        niter=_ITERATIONS,
-        max_points_per_centroid=_TRAINING_POINTS_A_LIST,
-        min_points_per_centroid=1,
-    )
+    limits = {"max_points_per_centroid": _TRAINING_POINTS_A_LIST, "min_points_per_centroid": 1}
+    clustering = faiss.Kmeans(n_dims, min(n_lists, max(n // _LEAST_TRAINING, 1)), niter=_ITERATIONS, **limits)
     single, n_threads = points.astype(np.float32, copy=False), faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(effective_n_jobs(n_jobs))
     try:

@@ -45,14 +45,8 @@ class NeighborGraph:
         with _LOCK, warnings.catch_warnings():
             # The caller completes rows with too few neighbours.
             warnings.simplefilter("ignore")
-            self.index = NNDescent(
-                _single(X),
-                metric=METRICS[metric],
-                metric_kwds=params or {},
-                n_neighbors=n_neighbors + 1,
-                random_state=0,
-                n_jobs=1,
-            )
+            options: Any = {"metric": METRICS[metric], "metric_kwds": params or {}, "random_state": 0, "n_jobs": 1}
+            self.index = NNDescent(_single(X), n_neighbors=n_neighbors + 1, **options)
 
     def of_each_other(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return each point's nearest other points, −1 where too few were found, and their distances."""
