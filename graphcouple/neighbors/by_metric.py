@@ -24,12 +24,7 @@ _WITHOUT_PARAMETERS = ("cosine", "euclidean", "l2", "manhattan")
 _OF_TRUTH = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
 
 # Names and parameters of the Euclidean distance.
-_EUCLIDEAN: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("euclidean", {}),
-    ("l2", {}),
-    ("minkowski", {}),
-    ("minkowski", {"p": 2}),
-)
+_EUCLIDEAN: tuple[Any, ...] = (("euclidean", {}), ("l2", {}), ("minkowski", {}), ("minkowski", {"p": 2}))
 
 # n² p above which PyNNDescent searches neighbours, which takes about 20 s to compile.
 _EXACT_WORK = 1e11
@@ -43,10 +38,8 @@ _ROWS_TRIED = 10
 # Squared distances below this share of a row's largest count as 0, because of rounding in single precision.
 _SINGLE_COINCIDENT = 1e-12
 
-
 # No metrics of points, metrics of missing values, and other names for metrics, which only searches accept.
 _NOT_OFFERED = {"precomputed", "pyfunc", "nan_euclidean", "infinity", "p", "sokalmichener"}
-
 
 # Metrics of umap-learn, and the way to them here.
 _INSTEAD = {"hellinger": "; take 'euclidean' of the roots of shares, np.sqrt(X / X.sum(axis=1, keepdims=True))"}
@@ -125,10 +118,8 @@ class ByMetric(Searched):
 
     def _check_distances(self, distances: FloatArray) -> FloatArray:
         """Return the distances; raise if one is NaN, or if one of a callable metric is negative or infinite."""
-        if callable(self.metric) and not (distances >= 0).all():
-            _check_value(self.metric, float(distances[~(distances >= 0)][0]))
-        if callable(self.metric) and np.isinf(distances).any():
-            _check_value(self.metric, np.inf)
+        if callable(self.metric) and not (valid := (distances >= 0) & (distances < np.inf)).all():
+            _check_value(self.metric, float(distances[~valid][0]))
         is_nan = np.isnan(distances)
         if is_nan.any():
             row = int(np.argmax(is_nan.any(axis=tuple(range(1, distances.ndim)))))
@@ -190,10 +181,8 @@ class ByMetric(Searched):
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
         approximate = self._is_approximate(search) and k < self.n_points
         if self._by_direction:
-            way = "approximate" if approximate else "exact"
-            return self._of_directions(
-                *self._directions.to(self._unit_rows(X_new.astype(self.X.dtype)), k, n_jobs, way)
-            )
+            units, way = self._unit_rows(X_new.astype(self.X.dtype)), "approximate" if approximate else "exact"
+            return self._of_directions(*self._directions.to(units, k, n_jobs, way))
         if approximate:
             return self._completed(*self._graph(k).of_new(X_new), X_new, n_jobs)
         return super()._to_nearest(self._as_searched(X_new), k, n_jobs, search)

@@ -159,7 +159,7 @@ FAULTS = [
           "* 0.0 + target if tied[i] else target", "test_ties"),
     Fault("bernoulli: the perplexity of odds", "laws/model.py", "self.kernel.membership if self.prior.independent_edges else",
           "self.kernel if self.prior.independent_edges else", "test_ties"),
-    Fault("own metrics: negative distances", "neighbors/by_metric.py", "if callable(self.metric) and not (distances >= 0).all():",
+    Fault("own metrics: negative distances", "neighbors/by_metric.py", "if callable(self.metric) and not (valid := (distances >= 0) & (distances < np.inf)).all():",
           "if False:", "test_crafted"),
     Fault("classes: NaN among names is a name", "laws/labels.py", 'if labels.dtype.kind in "US" and not hasattr(y, "dtype") else labels', "if False else labels",
           "test_labels"),
