@@ -32,7 +32,7 @@ _CHUNK_ENTRIES = 2**24
 _COINCIDENT = 1e-24
 
 # Squared distances below this share of the squared norms lose digits when the square is expanded.
-_CANCELLED = 1e-6
+CANCELLED = 1e-6
 
 # Attributes that a search computes again if they are missing.
 _CACHES = {"_index", "_directions", "_shift"}
@@ -251,7 +251,7 @@ class Euclidean(Searched):
         # The search expands the square, which loses the digits of short distances, also between duplicates.
         if sp.issparse(self.X):
             sq_norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
-            short = sq_dist <= _CANCELLED * (sq_norms[support.rows] + sq_norms[support.indices])
+            short = sq_dist <= CANCELLED * (sq_norms[support.rows] + sq_norms[support.indices])
             sq_dist[short] = self.of_edges(support.select(short), n_jobs)
             return support, sq_dist
         sq_dist = self.of_edges(support, n_jobs)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.neighbors.by_metric import ByMetric, distances_of
-from graphcouple.neighbors.distances import Distances, Euclidean, in_chunks, sq_differences
+from graphcouple.neighbors.distances import CANCELLED, Distances, Euclidean, in_chunks, sq_differences
 from graphcouple.neighbors.points import near_origin
 
 # Members of a group whose distances are averaged, for metrics without means: more cost as many distances more.
@@ -17,9 +17,6 @@ _MEMBERS = 4
 
 # Rows for which distances are held in double precision at once: 160 kB for each group.
 _ROWS = 20_000
-
-# Squared distances below this share of the two squared norms lose digits when the square is expanded.
-_CANCELLED = 1e-6
 
 
 def sq_distances_to_points(
@@ -123,7 +120,7 @@ def _by_products(points: Any, centres: Any) -> FloatArray:
     for a in range(0, len(sq_dist), _ROWS):
         part = sq_dist[a : a + _ROWS]
         part[:] = euclidean_distances(points[a : a + _ROWS], centres, squared=True)
-        near = part <= _CANCELLED * (sq_norms[a : a + _ROWS, None] + centre_norms)
+        near = part <= CANCELLED * (sq_norms[a : a + _ROWS, None] + centre_norms)
         if near.any():
             bounds = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
             support = Support(bounds, np.flatnonzero(near) % near.shape[1])
@@ -134,9 +131,7 @@ def _by_products(points: Any, centres: Any) -> FloatArray:
 def _by_metric(distances: Distances, places: IntArray, n_jobs: int | None) -> FloatArray:
     X, k = distances.X, places.size
     sq_dist = np.empty((distances.n_points, k))
-    targets = None
-    if isinstance(distances, ByMetric):
-        targets = ByMetric(X[places], distances.metric, distances.params)
+    targets = ByMetric(X[places], distances.metric, distances.params) if isinstance(distances, ByMetric) else None
     for a in range(0, len(sq_dist), _ROWS):
         rows = sq_dist[a : a + _ROWS]
         if targets is None:
