@@ -64,12 +64,10 @@ def search_lost(
     lost = np.flatnonzero((farthest > 0.0) & (farthest <= _LOST * sq_norms))
 
     def search(block: slice) -> None:
-        rows = lost[block]
-        candidates = _candidates(
-            rows.size, len(X), indices.shape[1], lambda part: cdist(X_new[rows], X[part], "sqeuclidean")
-        )
+        rows, k = lost[block], indices.shape[1]
+        candidates = _candidates(rows.size, len(X), k, lambda part: cdist(X_new[rows], X[part], "sqeuclidean"))
         itself, left = rows if others_only else None, rows.astype(np.int32)
-        indices[rows], sq_dist[rows] = nearest_of(X_new, left, X, candidates, indices.shape[1], itself)
+        indices[rows], sq_dist[rows] = nearest_of(X_new, left, X, candidates, k, itself)
 
     over_blocks(lost.size, ROWS_TOGETHER, n_jobs, search)
 

@@ -18,7 +18,6 @@ DENSE_ENTRIES = 50_000_000
 # Entries above this have squares, and sums of squares, that overflow in single precision.
 _MOST_IN_SINGLE = 1e15
 
-
 # Share of the largest distance by which the two directions may differ, and rows that are compared at once.
 _ASYMMETRY, _ROWS_AT_ONCE = 1e-5, 2048
 
