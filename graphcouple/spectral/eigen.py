@@ -48,6 +48,9 @@ _BASIS, _RESTARTS = 30, 300
 # not reached.
 _ROUGH, _LAST_ROUNDS = 1e-5, 200
 
+# Rounding in double precision is less than this share of a matrix's largest entry; a larger asymmetry is in the data.
+SYMMETRIC = 1e-8
+
 # Shift below the eigenvalue 0, as a share of the largest, so that the matrix can be factorised.
 _SHIFT = 1e-11
 
@@ -93,16 +96,12 @@ def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10)
     `tol` times the operator's `bound` give a `ConvergenceWarning`.
     """
     n, bound, matrix = null_vector.size, operator.bound, operator.matrix
-    if in_full(n, k):
-        # The null vector's eigenvalue is raised above all others.
-        dense = matrix.toarray() + 2.0 * bound * np.outer(null_vector, null_vector)
-        values, vectors = np.linalg.eigh(dense)
-        return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
-
     by_factors = cache(partial(_invert, matrix, k, null_vector, bound))
     by_lanczos = partial(_smallest_by_lanczos, operator, k, null_vector)
-    width = separator(matrix)
-    if width > _THIN:
+    if in_full(n, k):
+        # The null vector's eigenvalue is raised above all others.
+        values, vectors = np.linalg.eigh(matrix.toarray() + 2.0 * bound * np.outer(null_vector, null_vector))
+    elif (width := separator(matrix)) > _THIN:
         values, vectors = by_lanczos(tol, by_factors if width <= _STILL_FACTORISED else None)
     elif operator.squared or n >= _LONG * width:
         values, vectors = by_factors()
@@ -201,9 +200,8 @@ def _roughly(operator: Any, n: int, k: int, ncv: int) -> tuple[FloatArray, Float
             # A warning with the residual follows.
             warnings.filterwarnings("ignore", message="\\s*(Exited|Failed)", category=UserWarning)
             values, vectors = lobpcg(operator, block, largest=True, maxiter=_LAST_ROUNDS, tol=_ROUGH * n**0.5)
-    residual = float(
-        np.linalg.norm(np.column_stack([operator.matvec(v) for v in vectors.T]) - vectors * values, axis=0).max()
-    )
+    images = np.column_stack([operator.matvec(v) for v in vectors.T])
+    residual = float(np.linalg.norm(images - vectors * values, axis=0).max())
     warn(
         f"eigenvectors of {n} points were found to a residual of {residual:.1e} only, because their eigenvalues nearly "
         "coincide: directions may be mixed. More neighbors separate them, and fewer points are easier.",
@@ -232,13 +230,9 @@ def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options:
 
     if not np.any(matrix @ start):
         # The start has a share of every eigenvector, so only the zero matrix, which ARPACK refuses, maps it to 0.
-        columns = np.random.default_rng(0).normal(size=(start.size, k))
-        return np.zeros(k), np.linalg.qr(columns)[0]
+        return np.zeros(k), np.linalg.qr(np.random.default_rng(0).normal(size=(start.size, k)))[0]
     generator = {"rng": np.random.default_rng(0)} if _takes_rng() else {}
-    pairs: tuple[FloatArray, FloatArray] = eigsh(
-        matrix, k, which="LA", v0=start, tol=max(tol, _ROUNDING), **generator, **options
-    )
-    return pairs
+    return eigsh(matrix, k, which="LA", v0=start, tol=max(tol, _ROUNDING), **generator, **options)
 
 
 def complete_lanczos(

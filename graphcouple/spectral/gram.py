@@ -24,10 +24,7 @@ from graphcouple._numba.threads import one_blas_thread
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import as_points, product_of_rows
 from graphcouple.neighbors.points import DENSE_ENTRIES, dense_if_far
-from graphcouple.spectral.eigen import fixed_signs, in_full, largest
-
-# Rounding in double precision is less than this share of the largest entry; a larger difference is in the data.
-_SYMMETRIC = 1e-8
+from graphcouple.spectral.eigen import SYMMETRIC, fixed_signs, in_full, largest
 
 # Eigenvalues below this share of the largest are rounding, if they are found by iteration. In full
 # decompositions of matrices, rounding was at most 2.6 n eps times the largest entry before it was centred.
@@ -94,7 +91,7 @@ class GramMatrix:
             if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.isfinite(S).all():
                 raise ValueError(f"similarities must be a finite square array, got shape {S.shape}.")
             self._largest = float(np.abs(S).max(initial=0.0))
-            if np.abs(S - S.T).max(initial=0.0) > _SYMMETRIC * max(self._largest, 1e-300):
+            if np.abs(S - S.T).max(initial=0.0) > SYMMETRIC * max(self._largest, 1e-300):
                 raise ValueError("similarities must be symmetric; take (S + S.T) / 2.")
             self.rows = S.mean(axis=0) if centred else np.zeros(len(S))
             self.matrix = S - self.rows - self.rows[:, None] + self.rows.mean()

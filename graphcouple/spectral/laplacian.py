@@ -23,16 +23,13 @@ import scipy.sparse as sp
 
 from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray, as_csr
-from graphcouple.spectral.eigen import smallest
+from graphcouple.spectral.eigen import SYMMETRIC, smallest
 
 # A gap is large if it is at least this share of the largest gap.
 _LARGE_GAP = 0.75
 
 # Edges of a normalised graph below this are lost to rounding.
 _NEGLIGIBLE = 1e-12
-
-# Rounding in double precision is less than this share of the largest weight; a larger difference is in the data.
-_SYMMETRIC = 1e-8
 
 
 class Parts(NamedTuple):
@@ -100,7 +97,7 @@ class GraphLaplacian:
                 f"the graph's weights must be finite and at least 0, got {float(A.data.min(initial=0.0)):.3g} to "
                 f"{float(A.data.max(initial=0.0)):.3g}; pass similarities, not distances or correlations below 0."
             )
-        if abs(A - A.T).max() > _SYMMETRIC * abs(A).max():
+        if abs(A - A.T).max() > SYMMETRIC * abs(A).max():
             raise ValueError("affinity must be symmetric; take A + A.T.")
         self.affinity = _without_weak_edges(A)
         self.normalized = normalized

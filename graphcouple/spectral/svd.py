@@ -70,8 +70,7 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
     if k < min(X.shape) and svd_solver in ("arpack", "randomized"):
         from sklearn.decomposition import TruncatedSVD
 
-        algorithm = "randomized" if svd_solver == "randomized" else "arpack"
-        svd = TruncatedSVD(k, algorithm=algorithm, random_state=rng)
+        svd = TruncatedSVD(k, algorithm=svd_solver, random_state=rng)
         # TruncatedSVD divides by the variance too.
         try:
             with np.errstate(invalid="ignore", divide="ignore"):
