@@ -201,8 +201,7 @@ def first_steps(start, stop, size, shortest, stiffness, gradient, inverse, direc
 def judge(
     start, stop, size, trial, trial_loss, trial_gradient, places, loss, gradient, inverse, direction, length, settled
 ):
-    """Accept the trials that lower a place's loss enough, and set its next direction; shorten the step of the
-    others."""
+    """Accept trials that lower a place's loss enough, and set its next direction; shorten the steps of the others."""
     n_dims = places.shape[1]
     step, change = np.empty(n_dims), np.empty(n_dims)
     for i in range(start, stop):

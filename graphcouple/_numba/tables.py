@@ -101,9 +101,7 @@ def cubics(function):
 
     s = places()
     gaps = np.diff(s)
-    values, halfway, at_zero = (
-        np.asarray(function(at), dtype=np.float64) for at in (s, s[:-1] + 0.5 * gaps, np.zeros(1))
-    )
+    values, halfway, at_zero = (np.asarray(function(at), dtype=float) for at in (s, s[:-1] + 0.5 * gaps, np.zeros(1)))
     if not (np.isfinite(values).all() and np.isfinite(at_zero).all()):
         return None
     table = np.ascontiguousarray((CubicSpline(s, values).c[::-1] * gaps ** np.arange(4)[:, None]).T)

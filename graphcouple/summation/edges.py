@@ -105,9 +105,7 @@ class EdgeSum:
         if all(weights.dtype == Z.dtype for *_, weights in self._parts):
             return self._parts
         if Z.dtype not in self._rounded:
-            self._rounded[Z.dtype] = [
-                (indptr, indices, weights.astype(Z.dtype)) for indptr, indices, weights in self._parts
-            ]
+            self._rounded[Z.dtype] = [(starts, ends, m.astype(Z.dtype)) for starts, ends, m in self._parts]
         return self._rounded[Z.dtype]
 
     def evaluate(

@@ -89,8 +89,7 @@ class Tabulated(Exact):
         needed = [table for name, table in zip(names, tables, strict=True) if outputs.get(name, True)]
         if any(table is None for table in needed):
             return radial, radial
-        unused = np.zeros((1, 4))
-        slopes, values = (unused if table is None else table for table in tables)
+        slopes, values = (np.zeros((1, 4)) if table is None else table for table in tables)
         return slopes, values
 
 

@@ -19,9 +19,8 @@ _MOST_CELLS = 2**22
 
 def bounds(points: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the smallest and largest coordinates; a loop over columns is ten times as fast as NumPy's ``axis=0``."""
-    return np.array([float(column.min()) for column in points.T]), np.array(
-        [float(column.max()) for column in points.T]
-    )
+    low = np.array([float(column.min()) for column in points.T])
+    return low, np.array([float(column.max()) for column in points.T])
 
 
 def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

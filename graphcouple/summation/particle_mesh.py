@@ -237,12 +237,8 @@ class ParticleMesh(SummationOfSets):
         spacing, edge = self._dense(points, low, high, radial, fixed)
         grid = _of_page(low, high, spacing, dtype, edge)
         core = core_of(self.near)
-        if (
-            points.shape[1] == 1
-            or not core
-            or len(points) < SOFTENED_FROM
-            or (fixed and (edge is None or not resolved))
-        ):
+        untiled = points.shape[1] == 1 or not core or len(points) < SOFTENED_FROM
+        if untiled or (fixed and (edge is None or not resolved)):
             return grid
         widths = tiled_spacings(points, low, high - low, spacing, resolved, core, _fits(grid))
         if not widths or (fixed and (widths[0] > resolved or n_tiles(points, low, core * widths[0]) > MOST_FIELDS)):
@@ -299,14 +295,12 @@ class ParticleMesh(SummationOfSets):
         return _Workspace(np.empty(grid.shape), np.empty(half, dtype=dtype), np.empty(grid.shape))
 
     def _spread(self, points: FloatArray, charges: FloatArray, grid: Grid, field: FloatArray) -> None:
-        rows = np.empty(len(points), dtype=np.int32)
-        over_rows(
-            len(points), self.n_jobs, grid_rows, points, grid.origin, grid.spacing, rows, at_least=POINTS_WORTH_THREADS
-        )
+        rows, places = np.empty(len(points), dtype=np.int32), (points, grid.origin, grid.spacing)
+        over_rows(len(points), self.n_jobs, grid_rows, *places, rows, at_least=POINTS_WORTH_THREADS)
         order, starts = sorted_by_bin(rows, grid.shape[0])
         field[:] = 0.0
         half = -(-(starts.size - 1) // (2 * _BAND))
-        places, least = (points, grid.origin, grid.spacing), 2 if len(points) >= POINTS_WORTH_THREADS else half + 1
+        least = 2 if len(points) >= POINTS_WORTH_THREADS else half + 1
         for parity in (0, 1):
             over_rows(half, self.n_jobs, spread, parity, _BAND, order, starts, *places, charges, field, at_least=least)
 
