@@ -61,10 +61,8 @@ def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArra
     rows, other_rows = shared_rows(shared, len(points), len(others))
     source, target = points[rows].astype(np.float64), others[other_rows].astype(np.float64)
     # Points in one place have no scale: their size is rounding.
-    sizes = ((source, points), (target, others))
-    scale = scale and all(
-        np.ptp(part, axis=0).max() > _ONE_PLACE * np.ptp(whole, axis=0).max() for part, whole in sizes
-    )
+    maps = ((source, points), (target, others))
+    scale = scale and all(np.ptp(part, axis=0).max() > _ONE_PLACE * np.ptp(whole, axis=0).max() for part, whole in maps)
     source_mean, target_mean = source.mean(axis=0), target.mean(axis=0)
     source, target = source - source_mean, target - target_mean
     turn, total = orthogonal_procrustes(source, target)

@@ -80,10 +80,8 @@ def density_match(X: Any, Z: Any, K: int = 10, *, metric: str = "euclidean", n_j
     if check_integer("K", K, 1) >= n:
         raise ValueError(f"K={K} must be below the number of points, {n}.")
     data, embedding = _log_radii(points, K, metric, n_jobs), _log_radii(Z, K, "euclidean", n_jobs)
-    finite = np.isfinite(data) & np.isfinite(embedding)
-    data, embedding = (
-        logs[finite] - logs[finite].mean() if finite.any() else np.zeros(0) for logs in (data, embedding)
-    )
+    known = np.isfinite(data) & np.isfinite(embedding)
+    data, embedding = (logs[known] - logs[known].mean() if known.any() else np.zeros(0) for logs in (data, embedding))
     square, square_map, product = float(data @ data), float(embedding @ embedding), float(data @ embedding)
     # Distances may be in single precision, and their rounding is no density.
     least = data.size * SINGLE**2

@@ -13,13 +13,7 @@ import scipy.sparse as sp
 
 from graphcouple._support.registry import Registry
 from graphcouple._support.validation import check_integer, is_word, own_copy, warn
-from graphcouple.metrics._classes import (
-    ClusterScores,
-    check_classes,
-    class_mean_disparity,
-    cluster_scores,
-    knn_accuracy,
-)
+from graphcouple.metrics._classes import check_classes, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import Undefined, correlation_of, triplets_of
 from graphcouple.metrics._neighborhoods import check_sizes, curves_of
 from graphcouple.metrics._relations import Relations, as_map, relate
@@ -263,9 +257,7 @@ def score_each(
     if not maps:
         raise ValueError("Z must name at least one embedding.")
     maps = {name: as_map(Z, "Z" if name == "" else f"Z[{name!r}]", points.shape[0]) for name, Z in maps.items()}
-    relations = relate(
-        points, list(maps.values()), metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs
-    )
+    relations = relate(points, [*maps.values()], metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs)
     local = min(_LOCAL, points.shape[0] - 2)
     near, classes = neighbors_of(points, codes, local, metric, n_jobs)
     table = {}
@@ -329,7 +321,6 @@ def check_scoring(X: Any, y: Any, K: Any, n_rows: Any, metric: Any) -> tuple[Any
 
 def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[str, float]:
     curves = curves_of(relations)
-    triplets, triplets_error = triplets_of(relations)
     values = {name: (curves.preservation[k - 1], curves.preservation_error[k - 1]) for name, k in sizes.items()}
     values["R area"] = (curves.area, None)
     # These two scores need K below half the points.
@@ -337,7 +328,7 @@ def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[s
     values[f"trustworthiness({K})"] = (curves.trustworthiness[K - 1], curves.trustworthiness_error[K - 1])
     values[f"continuity({K})"] = (curves.continuity[K - 1], curves.continuity_error[K - 1])
     values["distance correlation"] = (_or_nan("distance correlation", lambda: correlation_of(relations)), None)
-    values["triplet correlation"] = (triplets, triplets_error)
+    values["triplet correlation"] = triplets_of(relations)
     scores = {}
     for name, (value, error) in values.items():
         scores[name] = float(value)
@@ -347,23 +338,17 @@ def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[s
 
 
 def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None) -> dict[str, float]:
-    unknown = ClusterScores(np.nan, np.nan, np.nan)
     names = "NMI, silhouette and Davies-Bouldin"
-    clusters = _or_nan(names, lambda: cluster_scores(Z, y, random_state=random_state), unknown)
+    clusters = _or_nan(names, lambda: cluster_scores(Z, y, random_state=random_state), (np.nan,) * 3)
     counts = np.bincount(y)
     folds = min(_FOLDS, int(counts.max()))
     nearest = min(_LOCAL, len(Z) - -(-len(Z) // folds))
-    scores = {
-        f"{nearest}-NN accuracy": knn_accuracy(Z, y, nearest, n_folds=folds, n_jobs=n_jobs),
-        "NMI": clusters.nmi,
-        "silhouette": clusters.silhouette,
-        "Davies-Bouldin": clusters.davies_bouldin,
-    }
+    scores = {f"{nearest}-NN accuracy": knn_accuracy(Z, y, nearest, n_folds=folds, n_jobs=n_jobs)}
+    scores |= dict(zip(("NMI", "silhouette", "Davies-Bouldin"), clusters, strict=True))
     if points is not None:
         # For two classes, the disparity is always 0.
-        known = counts.size > 2
         name = "class-mean disparity"
-        scores[name] = _or_nan(name, lambda: class_mean_disparity(points, Z, y)) if known else np.nan
+        scores[name] = _or_nan(name, lambda: class_mean_disparity(points, Z, y)) if counts.size > 2 else np.nan
     return scores
 
 

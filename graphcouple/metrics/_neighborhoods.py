@@ -76,17 +76,15 @@ def curves_of(relations: Relations) -> NeighborhoodCurves:
     """Return the curves from the sums of shared neighbors, intrusions and extrusions."""
     n, m = relations.n, relations.n_rows
     K = np.arange(1, n - 1, dtype=np.float64)
-    columns = slice(1, n - 1)
-    mean = relations.sums[:, columns] / m
-    spread = np.maximum(relations.squares[:, columns] - m * np.square(mean), 0.0)
+    mean = relations.sums[:, 1 : n - 1] / m
+    spread = np.maximum(relations.squares[:, 1 : n - 1] - m * np.square(mean), 0.0)
     # R = ((n − 1) s/K − K) / (n − 1 − K) for s shared neighbors. The largest possible sum of a row is over the K
     # largest ranks, or over all n − 1 − K points outside if they are fewer.
     most = np.where(n > 2 * K, 0.5 * K * (2 * n - 3 * K - 1), 0.5 * (n - K) * (n - K - 1))
     shared_by_all = ((n - 1) * (mean[0] / K) - K) / (n - 1 - K)
     curves = np.stack([shared_by_all, 1.0 - mean[1] / most, 1.0 - mean[2] / most])
     slopes = np.stack([(n - 1) / (K * (n - 1 - K)), -1.0 / most, -1.0 / most])
-    n_covariates = relations.offset.size
-    leverage = 1.0
+    n_covariates, leverage = relations.offset.size, 1.0
     if n_covariates:
         # The error of the slopes grows with the distance of the covariates' means over the sample and all points.
         leverage += m * float(relations.offset @ np.linalg.pinv(relations.gram, hermitian=True) @ relations.offset)

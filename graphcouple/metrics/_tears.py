@@ -103,8 +103,7 @@ def tears(
     True
     """
     points = as_points(X, at_least=3)
-    n = points.shape[0]
-    Z = as_map(Z, n=n)
+    Z = as_map(Z, n=points.shape[0])
     near, classes = neighbors_of(points, y, K, metric, n_jobs)
     return tears_of(near, Z, classes, check_positive("length", length), n_jobs)
 
