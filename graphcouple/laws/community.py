@@ -136,9 +136,8 @@ def communities(
         check_positive("edges_per_node", edges_per_node)
     with one_blas_thread():
         blocks = _Blocks.of(posterior, edges_per_node)
-        return max(
-            (blocks.fit(start, number) for start in blocks.starts(number or 1)), key=lambda found: found.evidence
-        )
+        found = (blocks.fit(start, number) for start in blocks.starts(number or 1))
+        return max(found, key=lambda groups: groups.evidence)
 
 
 @dataclass(frozen=True)
@@ -201,8 +200,7 @@ class _Table:
             first, second = divmod(int(gains.argmax()), table.nodes.size)
             pair = np.delete(np.eye(table.nodes.size), second, axis=1)
             pair[second, first] = 1.0
-            sums = pair.T @ table.edges @ pair, table.degrees @ pair, table.nodes @ pair
-            fewer = _Table(*sums, self.typical)
+            fewer = _Table(pair.T @ table.edges @ pair, table.degrees @ pair, table.nodes @ pair, self.typical)
             if n_groups is None and fewer.evidence <= table.evidence:
                 break
             table, union = fewer, union @ pair
@@ -242,9 +240,8 @@ class _Blocks:
             igraph.set_random_number_generator(random.Random(0))
             try:
                 while True:
-                    membership = graph.community_leiden(
-                        "modularity", edges.data, resolution, n_iterations=-1
-                    ).membership
+                    found = graph.community_leiden("modularity", edges.data, resolution, n_iterations=-1)
+                    membership = found.membership
                     if max(membership) + 1 >= least:
                         break
                     resolution *= 2.0
@@ -303,8 +300,7 @@ class _InCommunities(DerivedConditioned):
         groups = communities(plain, self.derived.n_groups)
         self.inferred = (groups.memberships, groups.rates)
         factor = _log_factor(plain.support, groups.memberships, groups)
-        natural = self.derived.parts[0].prior.thinned(plain.natural_parameters, factor)
-        return plain.with_natural_parameters(natural)
+        return plain.with_natural_parameters(self.derived.parts[0].prior.thinned(plain.natural_parameters, factor))
 
     def _changed(self, edges: NewEdges) -> NewEdges:
         groups = self.groups

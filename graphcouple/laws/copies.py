@@ -126,9 +126,8 @@ def effective_graphs(posterior: Any) -> float:
     """
     means, weights, pairs = posterior.edge_means.astype(np.float64), posterior.node_weights, np.ones(1)
     if weights is not None:
-        pairs = np.concatenate(
-            [weights[posterior.support.rows] * weights[posterior.support.indices], weights * (weights - 1.0)]
-        )
+        starts, ends = posterior.support.rows, posterior.support.indices
+        pairs = np.concatenate([weights[starts] * weights[ends], weights * (weights - 1.0)])
         means = np.concatenate([means, posterior.own_means])
     total = float(means.sum())
     shares = means / total

@@ -64,8 +64,7 @@ class _Diffused(DerivedConditioned):
         total = sp.csr_array(stays @ edges.normalized() + goes @ ends)
         total.eliminate_zeros()
         total.sort_indices()
-        support = Support(total.indptr, total.indices)
-        return dataclasses.replace(edges, support=support, means=np.asarray(total.data))
+        return dataclasses.replace(edges, support=Support(total.indptr, total.indices), means=np.asarray(total.data))
 
 
 @dataclass(frozen=True)

@@ -23,17 +23,12 @@ from graphcouple.neighbors.distances import nearest_edges
 # Bandwidths that need all points use about this many distances, in this many rows; more points raise an error.
 _DISTANCES, _LEAST_ROWS, _MOST_ROWS, _MOST_POINTS = 5_000_000, 100, 2000, 200_000
 
-
 # The logarithm of the largest mean of a new point is at least this.
 _TINY_LOG = -600.0
 
 
 class ConditionedModel(ConditionedLaw):
-    """A model and the distances between its points.
-
-    `weights` tell how many points each row stands for. `labels` are classes as integers or ranks of numbers, −1 where
-    unknown; they are used if the model has a `target_weight`.
-    """
+    """A model and the distances between its points; `labels` may also be ranks of numbers."""
 
     def __init__(
         self, model: Any, distances: Distances, weights: FloatArray | None, labels: IntArray | FloatArray | None
@@ -93,7 +88,7 @@ class ConditionedModel(ConditionedLaw):
 
     def _settled(self, rows: DistanceRows) -> Bandwidth:
         """Return the bandwidth with the parameters that all rows choose together."""
-        bandwidth, support, n = self.model.bandwidth, rows.support, self.distances.n_points
+        bandwidth, support, n, w = self.model.bandwidth, rows.support, self.distances.n_points, self.weights
         if not bandwidth.looks_at_all or (support.complete and support.n_edges <= _DISTANCES):
             return bandwidth.settled(rows)
         limited = not support.complete and self.model.prior.edges(n) is None
@@ -103,9 +98,7 @@ class ConditionedModel(ConditionedLaw):
         n_stored, places = int(stored.min()) if limited else None, rows.end_places()[0]
         chosen = np.random.default_rng(0).permutation(n)[: np.clip(_DISTANCES // n, _LEAST_ROWS, _MOST_ROWS)]
         support, sq_dist = self._to_all(rows, chosen)
-        copies = None
-        if self.weights is not None:
-            copies = Copies(self.weights[chosen], self.weights[support.indices], np.zeros(chosen.size))
+        copies = None if w is None else Copies(w[chosen], w[support.indices], np.zeros(chosen.size))
         sample = DistanceRows(support, sq_dist, rows.kernel, rows.n_jobs, copies, places)
         return bandwidth.settled(sample, n_stored)
 
@@ -139,9 +132,8 @@ class ConditionedModel(ConditionedLaw):
 
     def remembered(self) -> dict[str, Any]:
         """Return the state that new edges need, as arrays and plain values."""
-        arrays = {"scales": self._scales, "spread": self._spread, "weights": self.weights}
-        settled = {"bandwidth": self.model.bandwidth}
-        return {"points": self.distances.remembered(), "labels": self.labels, **arrays, **settled}
+        arrays = {"labels": self.labels, "scales": self._scales, "spread": self._spread, "weights": self.weights}
+        return {"points": self.distances.remembered(), **arrays, "bandwidth": self.model.bandwidth}
 
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         """Return the mean edges from new points; see `ConditionedLaw.new_edges`."""
@@ -154,11 +146,10 @@ class ConditionedModel(ConditionedLaw):
         n_rows = n_neighbors if stored else rows_to_search(n_neighbors, self.weights)
         support, sq_dist = distances.to(points, n_rows, n_jobs, search)
         isolation = self._isolation(support, sq_dist, n_jobs)
-        counts: FloatArray | float = 1.0
         copies = None
         if self.weights is not None:
             support, sq_dist, copies = nearest_copies(support, sq_dist, self.weights, None, n_neighbors)
-            counts = copies.edges
+        counts: FloatArray | float = 1.0 if copies is None else copies.edges
         is_zero = sq_dist == 0.0
         rows = model.rows(support, sq_dist, n_jobs, copies)
         # Here each row has its own edges, also where the fitted points share theirs.

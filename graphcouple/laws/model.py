@@ -147,8 +147,7 @@ class GraphModel(GraphLaw):
             return NotImplemented
         mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
         # Arguments of a metric may be arrays, which compare entry by entry.
-        same = _arguments(mine.pop("metric_params")) == _arguments(theirs.pop("metric_params"))
-        return same and mine == theirs
+        return _arguments(mine.pop("metric_params")) == _arguments(theirs.pop("metric_params")) and mine == theirs
 
     # Not hashable, because `set_params` changes a model in place.
     __hash__ = None  # type: ignore[assignment]
@@ -161,9 +160,8 @@ class GraphModel(GraphLaw):
         if self.n_neighbors is not None:
             parts.append(f"{'' if self.n_neighbors == 'auto' else f'{self.n_neighbors} '}nearest neighbors")
         if self.metric != "euclidean":
-            params = [
-                f"{name}={value}" if np.ndim(value) == 0 else name for name, value in (self.metric_params or {}).items()
-            ]
+            items = (self.metric_params or {}).items()
+            params = [f"{name}={value}" if np.ndim(value) == 0 else name for name, value in items]
             given = f" ({', '.join(params)})" if params else ""
             parts.append(f"{getattr(self.metric, '__name__', self.metric)} distances{given}")
         if self.target_weight:

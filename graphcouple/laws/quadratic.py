@@ -111,7 +111,6 @@ def _search(edges: Support, cost: FloatArray, perplexity: float) -> tuple[FloatA
     """Return f and P with the penalty of this perplexity, or None."""
     problem = _Transport(edges, cost)
     goal = edges.n_nodes * np.log(perplexity)
-
     solved: dict[float, FloatArray] = {}
 
     def means(log_penalty: float) -> FloatArray:

@@ -46,15 +46,12 @@ class ConditionedAffinities(ConditionedModel):
             return super()._log_kernel(rows)
         edges, cost = mean_of_directions(support, rows.sq_dist)
         law = self._affinities(edges, cost, rows)
-        if edges.n_edges == support.n_edges:
-            return law
-        return law[edges.find(support.rows, support.indices)]
+        return law if edges.n_edges == support.n_edges else law[edges.find(support.rows, support.indices)]
 
     def _affinities(self, edges: Support, cost: FloatArray, rows: DistanceRows) -> FloatArray:
         """Return log P on symmetric edges with this cost, for rows of distances along the edges or part of them."""
         bandwidth = self.model.bandwidth
-        scales = 2.0 * bandwidth.fit_rows(rows)[1] ** 2
-        return _Dual(edges, cost, bandwidth.perplexity, rows.n_jobs).solve(scales)
+        return _Dual(edges, cost, bandwidth.perplexity, rows.n_jobs).solve(2.0 * bandwidth.fit_rows(rows)[1] ** 2)
 
 
 @dataclass(frozen=True, eq=False)

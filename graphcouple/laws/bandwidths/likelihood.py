@@ -226,11 +226,8 @@ class _Likelihoods:
         near = np.exp(tried[np.cumsum(unlike) == np.interp(log_scale, tried, np.cumsum(unlike)).round()])
         near = near if near.size else np.exp([log_scale])
         effective = self.likelihoods(np.full(self.n, log_scale))[1]
-        return (
-            float(np.exp(log_scale)),
-            self._median(effective, ~np.isnan(effective)),
-            (float(near.min()), float(near.max())),
-        )
+        n_effective, likely = self._median(effective, ~np.isnan(effective)), (float(near.min()), float(near.max()))
+        return float(np.exp(log_scale)), n_effective, likely
 
     def _median(self, values: FloatArray, known: NDArray[np.bool_]) -> float:
         """Return the median over rows, weighted by copies."""

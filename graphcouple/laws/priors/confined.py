@@ -27,10 +27,8 @@ def confined_partition(
     gradient None.
     """
     support, log_prior = allowed
-    eta = log_prior + kernel.log(distances_of(Z).of_edges(support, n_jobs))
-    law = prior.posterior_class(support, eta)
+    law = prior.posterior_class(support, log_prior + kernel.log(distances_of(Z).of_edges(support, n_jobs)))
     value = law.log_partition() if with_value else np.nan
     if not with_gradient:
         return value, None
-    forces = EdgeSum(support, law.edge_means, LogKernel(kernel), n_jobs)
-    return value, forces.evaluate(Z, with_value=False)[1]
+    return value, EdgeSum(support, law.edge_means, LogKernel(kernel), n_jobs).evaluate(Z, with_value=False)[1]

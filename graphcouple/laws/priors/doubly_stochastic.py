@@ -271,8 +271,7 @@ def _in_logs(kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float,
     # Any f gives an upper bound, and descent leaves such embeddings at once.
     for _ in range(int(np.clip(_MOST_PAIRS_IN_LOGS // len(Z) ** 2, 2, _MOST_IN_LOGS))):
         log_sums = row_log_sums(kernel, Z, f)
-        worst = float(np.abs(f + log_sums).max())
-        if not worst > _TOLERANCE_OF_RUNS:
+        if not np.abs(f + log_sums).max() > _TOLERANCE_OF_RUNS:
             break
         f = 0.5 * (f - log_sums)
     value = float(np.expm1(f + log_sums).sum() - 2.0 * f.sum())

@@ -69,9 +69,8 @@ def blocks_of_rows(
 
 def row_log_sums(kernel: Kernel, Z: FloatArray, log_weights: FloatArray) -> FloatArray:
     """Return log Σ_{j≠i} w_j k(d²_ij) for every i."""
-    return np.concatenate(
-        [logsumexp(log_kernel, axis=1) for _, _, log_kernel in blocks_of_rows(kernel, Z, log_weights)]
-    )
+    blocks = blocks_of_rows(kernel, Z, log_weights)
+    return np.concatenate([logsumexp(log_kernel, axis=1) for _, _, log_kernel in blocks])
 
 
 def mean_forces(kernel: Kernel, Z: FloatArray, shift: FloatArray, log_weights: FloatArray) -> FloatArray:

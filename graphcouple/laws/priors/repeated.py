@@ -150,8 +150,7 @@ class RepeatedPosterior(RandomGraph):
             return -np.inf
         if self.prior.drawn_by == "pair":
             once = ~self._is_own & ((support.rows < support.indices) | (not self.unordered))
-            pairs = self._factor[once]
-            return float(binom.logpmf(counts[once], pairs, self.law.edge_means[once]).sum())
+            return float(binom.logpmf(counts[once], self._factor[once], self.law.edge_means[once]).sum())
         n_draws, chance = self.prior.draws * weights, self.law.edge_means / self.prior.draws
         groups = support.rows
         if self.prior.drawn_by == "graph":

@@ -93,8 +93,7 @@ class UnitOutDegreePosterior(GraphPosterior):
         return at, np.ones(self.n_nodes, dtype=np.int32)
 
     def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
-        degrees = np.bincount(rows, weights=counts, minlength=self.n_nodes)
-        return 0.0 if (degrees == 1).all() else -np.inf
+        return 0.0 if (np.bincount(rows, weights=counts, minlength=self.n_nodes) == 1).all() else -np.inf
 
 
 @register
@@ -170,8 +169,7 @@ class UnitOutDegree(GraphPrior):
             return self.log_partition_and_grad(kernel, Z, Exact(summation.n_jobs), weights=weights, **outputs)
         # Points far from all others get an exact sum each; there are usually few of them.
         isolated, regular = np.flatnonzero(underflows), ~underflows
-        points = Z.astype(np.float64, copy=False)
-        logs, gradient = isolated_terms(kernel, points, isolated, with_gradient, w)
+        logs, gradient = isolated_terms(kernel, Z.astype(np.float64, copy=False), isolated, with_gradient, w)
         value = float(w[regular] @ np.log(mass[regular])) + float(w[isolated] @ logs)
         if gradient is None:
             return value, None
