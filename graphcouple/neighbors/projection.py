@@ -97,9 +97,8 @@ def product_of_rows(
 
 def _principal_axes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the mean, zero for sparse points, and the leading axes that explain most of the variance."""
-    rng = np.random.default_rng(0)
-    rows = np.sort(rng.choice(X.shape[0], min(_TRAINING_ROWS, X.shape[0]), replace=False))
-    part = X[rows]
+    n = X.shape[0]
+    part = X[np.sort(np.random.default_rng(0).choice(n, min(_TRAINING_ROWS, n), replace=False))]
     if sp.issparse(X):
         from sklearn.decomposition import TruncatedSVD
 
