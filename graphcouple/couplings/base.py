@@ -372,16 +372,14 @@ class WeightedSum(Objective):
             return None
 
         def times(factor: float) -> WeightedSum:
-            return WeightedSum(
-                tuple((w * factor, term) if pull is None else (w, pull.times(factor)) for w, term, pull in parts)
-            )
+            stronger = ((w * factor, term) if pull is None else (w, pull.times(factor)) for w, term, pull in parts)
+            return WeightedSum(tuple(stronger))
 
         def edges() -> list[Any]:
             return [w * part if w != 1.0 else part for w, _, pull in pulls if w > 0 for part in pull.matrices]
 
         def confinement() -> Objective | None:
-            candidates = [(w, pull.confinement()) for w, _, pull in pulls if w > 0]
-            bounds = tuple((w, bound) for w, bound in candidates if bound is not None)
+            bounds = tuple((w, bound) for w, _, pull in pulls if w > 0 and (bound := pull.confinement()) is not None)
             return WeightedSum(bounds) if bounds else None
 
         return Attraction(

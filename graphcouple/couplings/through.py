@@ -76,20 +76,14 @@ class Through(Objective):
     @property
     def attracting(self) -> Attraction | None:
         """The attraction of the objective, through the same function."""
-        inner = self.objective.attracting
-        if inner is None:
+        if (inner := self.objective.attracting) is None:
             return None
-
-        def confinement() -> Objective | None:
-            bound = inner.confinement()
-            return None if bound is None else self._with(bound)
-
         return replace(
             inner,
             source=self._with(inner.source),
             times=lambda factor: self._with(inner.times(factor)),
             limit=lambda Z: inner.limit(self._inner(Z)),
-            confinement=confinement,
+            confinement=lambda: (bound := inner.confinement()) and self._with(bound),
             **self._own(inner),
         )
 
