@@ -200,7 +200,9 @@ class ComponentCrossEntropy(Objective):
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return J_ε and its gradient at `Z`, of shape (n, q), averaged over the fixed graphs."""
-        points = self._points(Z)
+        points = check_embedding(Z, n_points=self.n_points)
+        if points.shape[1] != self.n_components:
+            raise ValueError(f"Z has {points.shape[1]} columns, but n_components={self.n_components}.")
         centres = self._transposed @ points.astype(np.float64, copy=False)
         parts = zip(self._precisions, np.split(centres, self._ends[:-1]), strict=True)
         values, slopes = zip(*(self._one_graph(precision, part) for precision, part in parts), strict=True)
@@ -227,12 +229,6 @@ class ComponentCrossEntropy(Objective):
             self._cache = block, labels
             return labels[at]
         return self._cache[1][at]
-
-    def _points(self, Z: Any) -> FloatArray:
-        points = check_embedding(Z, n_points=self.n_points)
-        if points.shape[1] != self.n_components:
-            raise ValueError(f"Z has {points.shape[1]} columns, but n_components={self.n_components}.")
-        return points
 
     def _one_graph(self, precision: PrecisionCrossEntropy, centres: FloatArray) -> tuple[float, FloatArray]:
         """Return J_ε of one graph, and its gradient in the centres."""
@@ -277,8 +273,7 @@ _MOST = 3.75
 # No comparison is recorded.
 _EXPLAINED = 0.3
 
-# The range is measured at places of this root mean square distance from the origin, far above the
-# noise that J adds.
+# The range is measured at places of this root mean square distance from the origin, far above the noise that J adds.
 _LARGE = 100.0
 
 
