@@ -349,10 +349,9 @@ class SpectralContraction(Term):
 
     def bind(self, problem: Problem) -> WeightedSum:
         """Return n · R for the problem's number of points; see `Term`."""
-        posterior = problem.posterior
-        n = posterior.n_nodes
         problem.refuse_weights(self)
-        k = self.n_clusters
+        posterior, k = problem.posterior, self.n_clusters
+        n = posterior.n_nodes
         if isinstance(k, str):
             k = int(eigengaps(input_eigenvalues(posterior))[-1])
         if k >= n:
