@@ -90,8 +90,15 @@ class CrossEntropy(PairCoupling):
     ) -> None:
         super().__init__(posterior, latent_model, summation, n_jobs)
         self.exaggeration = self.stated_exaggeration = check_exaggeration(exaggeration)
-        _check_exaggerated(exaggeration, latent_model)
         prior, kernel, n = latent_model.prior, latent_model.kernel, posterior.n_nodes
+        # Else the loss has no lower bound, or the latent law no plain attraction to multiply.
+        plain = prior.normalized and not prior.latent_log_scalar
+        if exaggeration > 1.0 and not (plain and kernel.assumptions(1).bounded):
+            raise ValueError(
+                f"exaggeration={exaggeration:g} needs a latent prior with a fixed number of edges, such as D or E, and "
+                f"a bounded kernel; got {latent_model}. For prior B use its edge prior, or the repulsion_strength of "
+                "EffectiveCoupling."
+            )
         weights = posterior.node_weights
         self.partition = LogPartition(prior, kernel, n, self.summation, self._share, n_jobs, weights)
         radial = LogKernel(kernel)
@@ -207,17 +214,6 @@ def check_exaggeration(exaggeration: float) -> float:
     if check_positive("exaggeration", exaggeration) < 1.0:
         raise ValueError(f"exaggeration must be at least 1, got {exaggeration}: points would fly apart.")
     return float(exaggeration)
-
-
-def _check_exaggerated(exaggeration: float, latent: GraphModel) -> None:
-    """Raise if the exaggerated loss has no lower bound, or the latent law no plain attraction to multiply."""
-    plain = latent.prior.normalized and not latent.prior.latent_log_scalar
-    if exaggeration > 1.0 and not (plain and latent.kernel.assumptions(1).bounded):
-        raise ValueError(
-            f"exaggeration={exaggeration:g} needs a latent prior with a fixed number of edges, such as D or E, and a "
-            f"bounded kernel; got {latent}. For prior B use its edge prior, or the repulsion_strength of "
-            "EffectiveCoupling."
-        )
 
 
 @register("cross-entropy")
