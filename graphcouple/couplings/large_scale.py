@@ -7,9 +7,8 @@ group g is there with probability
 
 where r_i(g) is the mid-rank of group g around i: the share of points in groups nearer to i, plus half the share of
 points in g. Groups are ranked by the mean squared distance of i to their members; unless distances are Euclidean, to
-four of their members, drawn once. Given Z, the odds of the edge are
-T_ig/d²_ig, where d_ig is the distance to the group's mean and T_ig the mean of both ends' mean squared distances to
-all points,
+four of their members, drawn once. Given Z, the odds of the edge are T_ig/d²_ig, where d_ig is the distance to the
+group's mean and T_ig the mean of both ends' mean squared distances to all points,
 
     T_ig = (D_i + D_g)/2,    D_i = ‖z_i − z̄‖² + V,    D_g = ‖z̄_g − z̄‖² + V,    V = n⁻¹ Σ_k ‖z_k − z̄‖².
 
@@ -143,10 +142,9 @@ class LargeScaleCrossEntropy(InParts):
         groups = sq_distances_to_points(X, landmarks, metric, metric_params, n_jobs).argmin(axis=1)
         # A landmark is in its own cell, even if another lies in the same place.
         groups[landmarks] = np.arange(landmarks.size)
-        sizes = np.bincount(groups)
         sq_dist = mean_sq_distances_to_groups(X, groups, rng, metric, metric_params, n_jobs)
         near = np.empty(sq_dist.shape, dtype=np.float32)
-        over_rows(n, n_jobs, fill_near, sq_dist, sizes, width, near)
+        over_rows(n, n_jobs, fill_near, sq_dist, np.bincount(groups), width, near)
         return cls(groups, near, n_jobs)
 
     def explained(self, Z: FloatArray) -> float:

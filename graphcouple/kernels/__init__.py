@@ -1,8 +1,7 @@
 """Kernels: the strength of the edge between two points, as a function of their squared distance.
 
-Every kernel is written in the log and in terms of s = d², so that one pair of
-formulas, log k(s) and its derivative ψ(s) = d log k / ds, serves densities,
-posteriors and forces: the force along an edge is 2 ψ(d²_ij) (z_i − z_j).
+Every kernel is written in the log and in terms of s = d², so that one pair of formulas, log k(s) and its derivative
+ψ(s) = d log k / ds, serves densities, posteriors and forces: the force along an edge is 2 ψ(d²_ij) (z_i − z_j).
 
 ========================  ==================================  =========================
 kernel                    log k(d²)                           where it is used
@@ -14,9 +13,8 @@ RationalPower(a, b)       −log(1 + a d^{2b})                  UMAP's embedding
 Odds(k)                   log k − log(1 − k)                  edge probabilities k
 ========================  ==================================  =========================
 
-A new kernel is a frozen dataclass with ``log`` and ``grad_log``. It works with every
-prior, summation and estimator, because the compiled loops run these same methods.
-`check_kernel` reports whether it is sound.
+A new kernel is a frozen dataclass with ``log`` and ``grad_log``. It works with every prior, summation and estimator,
+because the compiled loops run these same methods. `check_kernel` reports whether it is sound.
 """
 
 from graphcouple.kernels.base import KERNELS, Assumptions, Kernel, register

@@ -17,11 +17,10 @@ _ROUNDING = 1e-9
 class Odds(Kernel):
     """Odds of a kernel read as an edge probability: k / (1 − k).
 
-    Under the binary prior the edge probability of `Odds(k)` is k itself, which is
-    how UMAP and LargeVis state it, and log(1 + Odds(k)) = −log(1 − k). With the
-    Student kernel (ν = 1) the odds are 1/d², with the rational power 1/(a d^{2b}):
-    unbounded at 0, as for all kernels that are 1 there. Below d² = 1e-37 the odds
-    are constant, so coincident points have a finite loss and no force.
+    Under the binary prior the edge probability of `Odds(k)` is k itself, which is how UMAP and LargeVis state it, and
+    log(1 + Odds(k)) = −log(1 − k). With the Student kernel (ν = 1) the odds are 1/d², with the rational power
+    1/(a d^{2b}): unbounded at 0, as for all kernels that are 1 there. Below d² = 1e-37 the odds are constant, so
+    coincident points have a finite loss and no force.
 
     Parameters
     ----------
