@@ -138,10 +138,8 @@ class LocallyAdjustedCoupling(PairwiseControlledCoupling):
 
     def latex(self, latent: Any) -> str:
         """Return the loss of the last phase, by d̃ = 1 + d²."""
-        near = (
-            r"\sum_{near} \frac{\tau}{2} \int \frac{10 \, d\tilde d_{ij}}{(10 + \tilde d_{ij})^2 \tilde d_{ij}^{1/2}}"
-        )
-        return near + r" + \sum_{d_{ij} < \tau} \frac{1}{1 + \tilde d_{ij}}"
+        integral = r"\int \frac{10 \, d\tilde d_{ij}}{(10 + \tilde d_{ij})^2 \tilde d_{ij}^{1/2}}"
+        return r"\sum_{near} \frac{\tau}{2} " + integral + r" + \sum_{d_{ij} < \tau} \frac{1}{1 + \tilde d_{ij}}"
 
     def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:
         plain = super()._bound(problem, n, rng)

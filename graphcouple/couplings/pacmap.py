@@ -167,8 +167,7 @@ class PairwiseControlledCoupling(Coupling):
 
     def latex(self, latent: GraphModel) -> str:
         """Return the loss of the last phase, by d̃ = 1 + d²."""
-        near = r"\sum_{near} \frac{\tilde d_{ij}}{10 + \tilde d_{ij}}"
-        return near + r" + \sum_{far} \frac{1}{1 + \tilde d_{ij}}"
+        return r"\sum_{near} \frac{\tilde d_{ij}}{10 + \tilde d_{ij}} + \sum_{far} \frac{1}{1 + \tilde d_{ij}}"
 
     def _mid_near(self, problem: Problem, n: int, rng: np.random.Generator) -> tuple[Support, FloatArray]:
         """Return pairs to the second nearest of six random points, and how often each was drawn."""
