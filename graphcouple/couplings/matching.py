@@ -184,8 +184,7 @@ class MatchedMeans(InParts, Placing):
         self.summation, self.n_jobs = as_summation(summation, n_jobs), n_jobs
         self.kernel = prior.latent_kernel(latent_model.kernel)
         self._absent = AbsentCost(self.kernel, self.loss)
-        bandwidth: Any = latent_model.bandwidth
-        self.scale = 1.0 if bandwidth is None else float(bandwidth.scale)
+        self.scale = 1.0 if latent_model.bandwidth is None else float(latent_model.bandwidth.scale)  # type: ignore[attr-defined]
         self.support, self.ahead, self.back = symmetrized_means(posterior, symmetrize)
         self.n_points = self.posterior.n_nodes
 
@@ -219,9 +218,8 @@ class MatchedMeans(InParts, Placing):
         """
         if not (self.loss.linear and self.latent.prior.independent_edges):
             return None
-        return MatchedMap(
-            self._points(Z), EdgeGain(self.kernel, self.loss), self._absent, 1.0, self.summation, self.loss
-        )
+        gain = EdgeGain(self.kernel, self.loss)
+        return MatchedMap(self._points(Z), gain, self._absent, 1.0, self.summation, self.loss)
 
     def _edge_by_edge(self, points: FloatArray) -> tuple[float, FloatArray]:
         from graphcouple._numba.matching import matched_edges
@@ -264,13 +262,11 @@ class MatchedMeans(InParts, Placing):
         Both directions of a pair are stored, so κ is twice the mean degree. With once the degree, three separated
         clusters ended far apart; with 15 times, the loss of noise rose by 7 %.
         """
-        crowd = crowd_of(self.support, self.ahead, normalized=self.latent.prior.normalized)
+        n, crowd = self.n_points, crowd_of(self.support, self.ahead, normalized=self.latent.prior.normalized)
         length, tail = self.scale * self.kernel.length, self.kernel.tail
-        bound = Confinement(self.n_points, length, crowd, tail=tail, n_jobs=self.n_jobs)
-        height = (
-            float(self.loss.cost(self.ahead, _IMPROBABLE[1]).sum()) - self.lower_bound if self._fades else self.n_points
-        )
-        return height / self.n_points * bound
+        bound = Confinement(n, length, crowd, tail=tail, n_jobs=self.n_jobs)
+        height = float(self.loss.cost(self.ahead, _IMPROBABLE[1]).sum()) - self.lower_bound if self._fades else n
+        return height / n * bound
 
     def _times(self, factor: float) -> Objective:
         """Return F − (α − 1) Σ E^X_ij log s: edges attract by the logarithm of their strength too, at any distance.

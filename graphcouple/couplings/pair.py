@@ -164,11 +164,10 @@ class PairCoupling(InParts, Placing):
     ) -> None:
         check_laws(posterior, latent_model, self.curved)
         check_feasible(posterior, latent_model)
-        self.posterior, self.latent = posterior, latent_model
+        self.posterior, self.latent, self.n_jobs = posterior, latent_model, n_jobs
         self._share = 0.5 if posterior.unordered else 1.0
         self.summation = in_space(latent_model, as_summation(summation, n_jobs))
         self._space = latent_model.metric if isinstance(latent_model.metric, Space) else None
-        self.n_jobs = n_jobs
         self.scale = 1.0 if latent_model.bandwidth is None else float(latent_model.bandwidth.scale)  # type: ignore[attr-defined]
         self.exaggeration = self.stated_exaggeration = 1.0
         self.n_points = self.posterior.n_nodes
@@ -354,8 +353,7 @@ def check_latent(latent: GraphModel, curved: bool = False) -> None:
 
 def check_feasible(posterior: RandomGraph, latent: GraphModel) -> None:
     """Raise unless every graph the posterior can produce is possible under the latent prior."""
-    missing = latent.prior.constraints - posterior.constraints
-    if missing:
+    if missing := latent.prior.constraints - posterior.constraints:
         raise ValueError(
             f"the cross-entropy from prior {posterior.code} ({posterior.prior_name}) to prior {latent.prior.code} "
             f"({type(latent.prior).__name__}) is undefined: the embedding's graphs have "

@@ -188,9 +188,8 @@ class ReconstructionEnergy(InParts, Placing):
 
         The maps of connected data then end at D of 0.07 to 0.3 L (noise, digits, a swiss roll).
         """
-        bound = Confinement(
-            self.n_points, self.kernel.length, self._crowd, tail=self.kernel.tail, n_jobs=self.edges.n_jobs
-        )
+        length, tail = self.kernel.length, self.kernel.tail
+        bound = Confinement(self.n_points, length, self._crowd, tail=tail, n_jobs=self.edges.n_jobs)
         return -self._least_edges * self._at_zero / self.n_points * bound
 
     def _times(self, factor: float) -> Objective:
