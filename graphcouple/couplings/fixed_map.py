@@ -85,8 +85,7 @@ class FixedMap:
         summation: Summation,
     ) -> None:
         self.points = np.ascontiguousarray(points, dtype=np.float64)
-        self.attraction, self.repulsion, self.charges = attraction, repulsion, charges
-        self.summation = summation
+        self.attraction, self.repulsion, self.charges, self.summation = attraction, repulsion, charges, summation
 
     weights: FloatArray | None = None
     """How many points each point stands for; None if one each."""

@@ -124,8 +124,7 @@ class Problem:
         ValueError
             When X holds distances or is None, or the metric is `Blocks` of which some have no coordinates.
         """
-        coordinates = coordinates_of(self.points, self.metric)
-        if coordinates is None:
+        if (coordinates := coordinates_of(self.points, self.metric)) is None:
             raise ValueError(
                 "this needs coordinates, which only euclidean and categorical blocks have; use such blocks, or pass "
                 "the graph's posterior as the input of GraphCoupling, and numbers as X."

@@ -50,8 +50,7 @@ def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> 
     """
     if check_integer("per_point", per_point, 1) > n_points - 1:
         raise ValueError(f"per_point={per_point} must be at most {n_points - 1}, the number of other points.")
-    n = np.int64(n_points)
-    n_pairs = n_points * per_point // 2
+    n, n_pairs = np.int64(n_points), n_points * per_point // 2
     keys = np.empty(0, dtype=np.int64)
     while keys.size < n_pairs:
         # A pair drawn twice counts once, so some more are drawn.
@@ -60,10 +59,8 @@ def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> 
         keys = np.unique(np.concatenate([keys, (low * n + high)[low < high]]))
     keys = keys[np.sort(rng.permutation(keys.size)[:n_pairs])]
     low, high = keys // n, keys % n
-    pattern = sp.csr_array(
-        (np.ones(2 * n_pairs, dtype=bool), (np.concatenate([low, high]), np.concatenate([high, low]))),
-        shape=(n_points, n_points),
-    )
+    both = np.concatenate([low, high]), np.concatenate([high, low])
+    pattern = sp.csr_array((np.ones(2 * n_pairs, dtype=bool), both), shape=(n_points, n_points))
     return Support(pattern.indptr, pattern.indices)
 
 
