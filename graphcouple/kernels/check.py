@@ -147,13 +147,13 @@ def _distances(kernel: Kernel) -> Any:
     return _RELATIVE_DISTANCES * measured.length(kernel)
 
 
+@np.errstate(all="ignore")
 def _check_arrays(kernel: Kernel) -> None:
     for dtype in (np.float64, np.float32):
         sq_dist = np.square(_RELATIVE_DISTANCES).astype(dtype)
         for method in ("log", "grad_log"):
             try:
-                with np.errstate(all="ignore"):
-                    values = np.asarray(getattr(kernel, method)(sq_dist))
+                values = np.asarray(getattr(kernel, method)(sq_dist))
             except Exception as error:
                 raise TypeError(
                     f"{_name(kernel)}.{method} fails on an array of squared distances ({error}): write it with "
@@ -169,8 +169,7 @@ def _check_arrays(kernel: Kernel) -> None:
                     f"{_name(kernel)}.{method} must keep the precision of sq_dist, {np.dtype(dtype)}, got "
                     f"{values.dtype}: compute with floating-point numbers and do not cast the result."
                 )
-            with np.errstate(all="ignore"):
-                at_zero = np.asarray(getattr(kernel, method)(np.zeros(1, dtype=dtype)))
+            at_zero = np.asarray(getattr(kernel, method)(np.zeros(1, dtype=dtype)))
             # Forces are slopes times differences, which are 0 there; kernels themselves may be infinite.
             if np.isnan(at_zero).any() or (method == "grad_log" and np.isinf(at_zero).any()):
                 raise ValueError(
@@ -182,24 +181,23 @@ def _check_arrays(kernel: Kernel) -> None:
                 raise ValueError(f"{_name(kernel)}.{method} is NaN at distance {at:.3g}.")
 
 
+@np.errstate(all="ignore")
 def _check_derivative(kernel: Kernel) -> None:
     dist = _distances(kernel)
     s = np.square(dist)
-    with np.errstate(all="ignore"):
-        forces = np.exp(kernel.log(s)) * kernel.grad_log(s)
+    forces = np.exp(kernel.log(s)) * kernel.grad_log(s)
     # Beyond the edge of a kernel, which is for the input's graph alone, any gradient will do.
     if np.isnan(forces).any() and measured.reach(kernel) == np.inf:
         raise ValueError(
             f"{_name(kernel)}.grad_log is infinite at distance {dist[int(np.argmax(np.isnan(forces)))]:.3g}, where the "
             "kernel is 0, so forces would be NaN: bound it, as by np.exp(np.minimum(sq_dist, 700))."
         )
-    with np.errstate(all="ignore"):
-        up, down = kernel.log(s * (1.0 + _STEP)), kernel.log(s * (1.0 - _STEP))
-        # Compare in units of 1/d², so that the scale of a formula does not matter.
-        slope = (up - down) / (2.0 * _STEP)
-        derivative = s * kernel.grad_log(s)
-        inside = [s * kernel.grad_log(s * (1.0 + share * _STEP)) for share in (-1.0, -0.64, -0.27, 0.41, 0.83)]
-        rounding = 8.0 * np.finfo(np.float64).eps * np.maximum(np.abs(up), np.abs(down)) / _STEP
+    up, down = kernel.log(s * (1.0 + _STEP)), kernel.log(s * (1.0 - _STEP))
+    # Compare in units of 1/d², so that the scale of a formula does not matter.
+    slope = (up - down) / (2.0 * _STEP)
+    derivative = s * kernel.grad_log(s)
+    inside = [s * kernel.grad_log(s * (1.0 + share * _STEP)) for share in (-1.0, -0.64, -0.27, 0.41, 0.83)]
+    rounding = 8.0 * np.finfo(np.float64).eps * np.maximum(np.abs(up), np.abs(down)) / _STEP
     usable = np.isfinite(slope) & np.isfinite(derivative) & (rounding < 0.1 * _SLOPE_TOLERANCE * np.abs(slope))
     # A difference says nothing of the derivative of a wave that is shorter than the step.
     usable &= np.ptp(inside, axis=0) < 10.0 * _SLOPE_TOLERANCE * np.abs(derivative)
