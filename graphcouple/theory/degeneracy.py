@@ -92,19 +92,14 @@ class DegeneracyReport:
         low, middle, high = np.quantile(self.n_components, [0.05, 0.5, 0.95])
         largest = np.array([s[0] for s in self.sizes]) / self.n_nodes
         alone = np.array([np.count_nonzero(s == 1) for s in self.sizes])
+        spread = f"(5 %, 50 %, 95 %: {low:g}, {middle:g}, {high:g}), whose positions the field ignores"
+        exponent = f"exponent {self.box_exponents.mean():.1f} on average"
         rows = [
             ("graphs", f"{self.n_samples} drawn, {self.n_nodes:,} nodes"),
             ("kernel", self._kernel_text()),
-            (
-                "null space",
-                f"{self.n_components.mean():.1f} components on average (5 %, 50 %, 95 %: "
-                f"{low:g}, {middle:g}, {high:g}), whose positions the field ignores",
-            ),
+            ("null space", f"{self.n_components.mean():.1f} components on average {spread}"),
             ("sizes", f"the largest holds {100 * largest.mean():.1f} % of the points; {alone.mean():.1f} points alone"),
-            (
-                "box integral",
-                f"grows like s^(R·{self.n_features}): exponent {self.box_exponents.mean():.1f} on average",
-            ),
+            ("box integral", f"grows like s^(R·{self.n_features}): {exponent}"),
         ]
         rows += [
             (f"pair {i}, {j}", f"in one component with probability {share:.2f}")
