@@ -81,8 +81,7 @@ def component_indicators(W: GraphLike) -> sp.csr_array:
     """
     n_components, labels = component_labels(W)
     sizes = np.bincount(labels, minlength=n_components)
-    n = labels.size
-    return sp.csr_array((sizes[labels] ** -0.5, (np.arange(n), labels)), shape=(n, n_components))
+    return sp.csr_array((sizes[labels] ** -0.5, labels, np.arange(labels.size + 1)), shape=(labels.size, n_components))
 
 
 def split(X: Any, W: GraphLike) -> tuple[FloatArray, FloatArray]:
@@ -288,9 +287,8 @@ class PairwiseMRF:
         if self.covariance is not None:
             raise ValueError("the box integral needs the identity covariance; leave covariance out.")
         graph = _undirected(self._equivalent(W))
-        box = check_positive("side", side)
         check_integer("dim", dim, 1)
-        return monte_carlo(self.kernel, graph, dim, n_samples, rng, box=box)
+        return monte_carlo(self.kernel, graph, dim, n_samples, rng, box=check_positive("side", side))
 
     def sample_centred(self, W: GraphLike, dim: int, rng: Rng = None, size: int | None = None) -> FloatArray:
         """Draw X_C given W from the Gaussian kernel's field: N(0, L⁺ ⊗ Σ).
