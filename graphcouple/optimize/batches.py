@@ -144,10 +144,7 @@ class MiniBatches(Optimizer):
         # The momentum of the other points is kept until their next turn.
         masked = before._replace(update=np.where(moves[:, None], before.update, np.zeros((), before.update.dtype)))
         after = self.descent.step(Held(bound, ~moves), masked, iteration, run)
-        update, gains = (
-            np.where(moves[:, None], new, old)
-            for new, old in ((after.update, before.update), (after.gains, before.gains))
-        )
-        Z = np.where(moves[:, None], after.Z, before.Z)
+        arrays = zip(after[:3], before[:3], strict=True)
+        Z, update, gains = (np.where(moves[:, None], new, old) for new, old in arrays)
         inner = after._replace(Z=Z, update=update, gains=gains, grad_norm=np.inf)
         return BatchState(Z, np.inf, inner, basis)
