@@ -138,8 +138,7 @@ class Monitor:
         self.check_every = stopping.check_every or check_every
         self.max_iter = self.most = max_iter
         self._reason = ""
-        self.converged = False
-        self.stopped = self.interrupted = False
+        self.converged = self.stopped = self.interrupted = False
         self.losses: list[float] = []
         self.first = self.last = np.nan
         self.iterations: list[int] = []
@@ -195,11 +194,12 @@ class Monitor:
             return self.converge(Z, loss, f"{span} iterations lowered the loss by less than {share}")
         return False
 
-    def finish(self, iteration: int, loss: float, Z: FloatArray) -> None:
+    def finish(self, iteration: int, Z: FloatArray) -> None:
         """Note the end of a run, if it is no check, and call the callback unless Ctrl-C ended the run."""
-        self.note(iteration, loss, Z)
-        if not self.stopped:
-            self._tell(iteration, Z)
+        if self.iterations[-1:] != [iteration]:
+            self.note(iteration, self.objective.value(Z), Z)
+            if not self.stopped:
+                self._tell(iteration, Z)
 
     def _tell(self, iteration: int, Z: FloatArray) -> bool:
         """Call the callback, and return whether it stops the run."""
@@ -207,7 +207,12 @@ class Monitor:
             return False
         view = Z.view()
         view.flags.writeable = False
-        return _is_true(self.callback(iteration, self.losses[-1], view))
+        answer = self.callback(iteration, self.losses[-1], view)
+        try:
+            return bool(answer)
+        except ValueError:
+            got = type(answer).__name__
+            raise TypeError(f"callback must return whether to stop the run, or None, got {got}.") from None
 
     def height(self, loss: float) -> float:
         """Return the loss minus its lower bound or, if none is known, its absolute value plus the run's gain."""
@@ -224,9 +229,7 @@ class Monitor:
         before = self._judged
         self._judged = (iteration, loss, iteration if before is None else before[2])
         # Exaggeration draws some points together, or all. Until they unfold, slowly, the loss is above the start's.
-        if before is None or loss > self.first:
-            return 0
-        if iteration - before[2] < _UNFOLDING:
+        if before is None or loss > self.first or iteration - before[2] < _UNFOLDING:
             return 0
         span, fall = iteration - before[0], before[1] - loss
         if abs(fall) <= _SAME * abs(loss) and not self._stood_still:
@@ -283,12 +286,3 @@ class Monitor:
         share = 0.1 * self.max_iter / (self.max_iter - self.last_tenth)
         # A height that has all but vanished is no measure.
         return min(share * (self.before_last_tenth - now) / height, 1.0) if height > 0 else 0.0
-
-
-def _is_true(answer: Any) -> bool:
-    try:
-        return bool(answer)
-    except ValueError:
-        raise TypeError(
-            f"callback must return whether to stop the run, or None, got {type(answer).__name__}."
-        ) from None

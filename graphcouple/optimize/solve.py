@@ -155,10 +155,8 @@ def solve(
     bound = None if first.noisy or isinstance(optimizer, Optimizer) else bound
     stated, objective = objective, objective if bound is None else objective + bound
 
-    store = NoSnapshots() if snapshots is None else snapshots
-    attempt = _Attempts(
-        objective, bound, start_bound, max_iter, most, tests, callback, n_jobs, on_interrupt == "raise", store
-    )
+    raises, store = on_interrupt == "raise", NoSnapshots() if snapshots is None else snapshots
+    attempt = _Attempts(objective, bound, start_bound, max_iter, most, tests, callback, n_jobs, raises, store)
     factor, derived = 1.0, not isinstance(optimizer, Optimizer)
     with threads_kept():
         runs = attempt.each(_attempts(objective, start, first, derived, n_runs), rescale)
@@ -167,7 +165,7 @@ def solve(
             solution, monitor = restarted(start, attempt)
         if not (solution.collapsed or monitor.stopped or first.noisy):
             further = attempt if derived and most > 1 else None
-            solution, monitor, factor = resized(objective, solution, monitor, further, attempt.raises)
+            solution, monitor, factor = resized(objective, solution, monitor, further, raises)
     if solution.collapsed or monitor.stopped or not first.noisy:
         warn_if_bad(solution, monitor, factor)
     if bound is None:
@@ -219,8 +217,7 @@ class _Attempts(NamedTuple):
         monitor = Monitor(self.objective, self.max_iter, self.tests, self.callback, every, self.bound)
         monitor.most = (1 if optimizer.noisy else self.most) * self.max_iter
         optimizer.check(self.objective)
-        end = self.store.begin()
-        if end is not None:
+        if (end := self.store.begin()) is not None:
             if np.shape(end.solution.Z) != Z.shape:
                 raise ValueError(
                     "the checkpoint is damaged: a result is not of the start's shape. Fit without resume=True."
@@ -264,14 +261,12 @@ class _Attempts(NamedTuple):
                 check_finite(iteration + 1, after.Z)
                 state, iteration = after, iteration + 1
                 self.store.offer(iteration, remembered)
-            if not monitor.iterations or monitor.iterations[-1] != iteration:
-                monitor.finish(iteration, objective.value(state.Z), state.Z)
+            monitor.finish(iteration, state.Z)
         except KeyboardInterrupt:
             if self.raises:
                 raise
             monitor.interrupt(iteration)
-            if not monitor.iterations or monitor.iterations[-1] != iteration:
-                monitor.finish(iteration, objective.value(state.Z), state.Z)
+            monitor.finish(iteration, state.Z)
         monitor.keep(monitor.last, state.Z)
         return _solution(optimizer, objective, state.Z, iteration, monitor)
 
@@ -372,10 +367,8 @@ def _extend(monitor: Monitor, objective: Objective, state: Any, run: Run, optimi
     """Return whether the run may continue for half its length, because it warmed up too long or is still falling."""
     if monitor.max_iter >= monitor.most:
         return False
-    if (
-        not _is_warming_up(optimizer, 3 * monitor.max_iter // 4)
-        and monitor.still_falling(objective.value(state.Z)) <= _FALLING
-    ):
+    warmed_up = not _is_warming_up(optimizer, 3 * monitor.max_iter // 4)
+    if warmed_up and monitor.still_falling(objective.value(state.Z)) <= _FALLING:
         return False
     monitor.max_iter += max(run.max_iter // 2, 1)
     return True

@@ -54,7 +54,7 @@ FAULTS = [
     Fault("descent: a callback changes the result", "optimize/monitor.py", "        self.note(iteration, loss, Z)\n        if self._tell",
           "        self.note(iteration, loss, Z)\n        self.keep(loss, Z)\n        if self._tell", "test_solve"),
     Fault("descent: the end of a watched run is lost", "optimize/solve.py", "        monitor.keep(monitor.last, state.Z)\n", "", "test_solve"),
-    Fault("descent: settled above its start", "optimize/monitor.py", " or loss > self.first:", ":", "test_descent"),
+    Fault("descent: settled above its start", "optimize/monitor.py", " or loss > self.first or iteration", " or iteration", "test_descent"),
     Fault("descent: no more exaggeration than t-SNE's", "optimize/descent.py",
           "_MOST_ATTRACTION = 30.0", "_MOST_ATTRACTION = 12.0", "test_descent"),
     Fault("descent: starts of any size", "optimize/rays.py", "return float(_STRIDE**exponent)", "return 1.0",

@@ -229,7 +229,7 @@ FAULTS = [
     Fault("names: none is moved", "plotting/_scatter.py", "if len(texts) > _MOST_APART:", "if texts:", "test_plotting"),
     Fault("names: many cover each other", "plotting/_scatter.py", "text.set_visible(not any(", "text.set_visible(True or not any(",
           "test_plotting"),
-    Fault("film: the end is missing", "optimize/monitor.py", "        if not self.stopped:\n            self._tell", "        if False:\n            self._tell",
+    Fault("film: the end is missing", "optimize/monitor.py", "            if not self.stopped:\n                self._tell", "            if False:\n                self._tell",
           "test_plots_of_fits"),
     Fault("hover: nodes in place of rows", "plotting/_backends.py", "for j in first[means.indices[a:b][order]])",
           "for j in means.indices[a:b][order])", "test_interactive"),
