@@ -127,6 +127,5 @@ def _where_level(losses: dict[float, float]) -> float:
     enough = least + max(_REMAINDER * (most - least), _ROUNDING * abs(least))
     # If the loss falls all the way to size 0, the attraction is too strong. Then the size is not reduced, because a dot
     # would be a saddle.
-    return float(
-        _STRIDE ** min((exponent for exponent, loss in finite.items() if loss <= enough and exponent >= 0), default=0.0)
-    )
+    exponents = (exponent for exponent, loss in finite.items() if loss <= enough and exponent >= 0)
+    return float(_STRIDE ** min(exponents, default=0.0))

@@ -47,8 +47,7 @@ def bearable_attraction(objective: Objective, Z: FloatArray) -> float:
 
 def is_rough(objective: Objective, Z: FloatArray) -> bool:
     """Return whether edges pull the points of `Z` nearly as much as in random order, as in noise."""
-    pull = _pull(objective)
-    if pull is None:
+    if (pull := _pull(objective)) is None:
         return False
     points = _centred(Z)
     exchanged = points[np.random.default_rng(0).permutation(len(points))]
@@ -62,8 +61,7 @@ def gathered(objective: Objective, Z: FloatArray) -> tuple[FloatArray, float] | 
     The graph is in pieces if a few steps along the edges leave little pull. The number is the chance that two points
     are in the same piece: 1/k for k equal pieces.
     """
-    pull = _pull(objective)
-    if pull is None:
+    if (pull := _pull(objective)) is None:
         return None
     first, smooth = _centred(Z), smoothest(objective, Z, _FEW_STEPS)
     energy, smooth_energy = (float((pull(shape) * shape).sum()) for shape in (first, smooth))
@@ -83,8 +81,7 @@ def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STE
 
     The result has the type of `Z` and the mean 0; it is `Z` itself if the objective has no edges.
     """
-    pull = _pull(objective)
-    if pull is None:
+    if (pull := _pull(objective)) is None:
         return Z
     first = here = _centred(Z)
     size = float(np.linalg.norm(here))

@@ -46,8 +46,7 @@ def newton_direction(gradient: FloatArray, pairs: Any, n_jobs: int | None, softe
 
 def _two_loops_of_few(q: FloatArray, pairs: Any, n_jobs: int | None, first_guess: Product) -> FloatArray:
     """Return H q in two calls, because each takes as long as the sums over a thousand points."""
-    steps, changes = (np.array([pair[part] for pair in pairs], dtype=np.float64) for part in (0, 1))
-    inverses = np.array([inverse for _, _, inverse in pairs])
+    steps, changes, inverses = (np.array(part, dtype=np.float64) for part in zip(*pairs, strict=True))
     weights = newest_first(q, steps, changes, inverses)
     q = first_guess(q)
     oldest_first(q, steps, changes, inverses, weights)
@@ -64,14 +63,12 @@ def _two_loops(q: FloatArray, pairs: Any, n_jobs: int | None, first_guess: Produ
 
     weights = []
     product = add_then_dot(0.0, pairs[-1][0], pairs[-1][0])
-    for k in range(len(pairs) - 1, -1, -1):
-        _, y, inverse = pairs[k]
+    for k, (_, y, inverse) in reversed(list(enumerate(pairs))):
         weights.append(inverse * product)
         product = add_then_dot(-weights[-1], y, pairs[k - 1][0] if k else y)
     q = first_guess(q)
     product = add_then_dot(0.0, q, pairs[0][1])
-    for k in range(len(pairs)):
-        s, _, inverse = pairs[k]
+    for k, (s, _, inverse) in enumerate(pairs):
         weight = weights.pop() - inverse * product
         product = add_then_dot(weight, s, pairs[min(k + 1, len(pairs) - 1)][1])
     return q

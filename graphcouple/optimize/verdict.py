@@ -57,11 +57,8 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
     """Warn, with the remedy, if the run ended badly; `factor` is from `far_off`."""
     reason, exaggerates = "", monitor.objective.attracting is not None
     if solution.collapsed:
-        remedy = (
-            "Lower early_exaggeration (1 for none), the perplexity or n_neighbors, or start from a wider embedding."
-            if exaggerates
-            else "Start from a wider embedding."
-        )
+        lower = "Lower early_exaggeration (1 for none), the perplexity or n_neighbors, or start"
+        remedy = f"{lower if exaggerates else 'Start'} from a wider embedding."
         reason = f"the embedding has collapsed: all points are in one place, not at a minimum. {remedy}"
     elif monitor.interrupted:
         reason = f"the run was {solution.message}; the best embedding so far is returned."
