@@ -68,7 +68,6 @@ class ExactSteps(Optimizer):
         norm = float(np.linalg.norm(gradient)) / objective.n_points
         direction = -gradient
         if self.conjugate and state.gradient is not None:
-            assert state.direction is not None
             sq_norm = float(np.vdot(state.gradient, state.gradient))
             beta = max(0.0, float(np.vdot(gradient, gradient - state.gradient)) / sq_norm) if sq_norm > 0 else 0.0
             conjugate = direction + beta * state.direction

@@ -146,9 +146,7 @@ class NegativeSampling(Optimizer):
         return state._replace(Z=after if objective.scale == 1.0 else after * scale)
 
     def _epochs(self, objective: EffectiveCrossEntropy) -> Any:
-        """Return a function that runs an epoch at a given rate, from one array of points into another."""
         n = objective.n_points
-        n_negative = int(objective.negative_sample_rate)
         indptr, indices, weights = objective.edges
         # The weight of an edge that is drawn once per epoch.
         once = float(weights.max())
@@ -158,7 +156,7 @@ class NegativeSampling(Optimizer):
         keep, other = np.empty(n), np.empty(n, dtype=np.int64)
         alias_table(objective.noise, keep, other)
         forces = (LogEdgeProbability(objective.kernel), LogOnePlusKernel(objective.kernel))
-        law = (*forces, float(objective.repulsion_strength), n_negative, self.n_pulls)
+        law = (*forces, float(objective.repulsion_strength), int(objective.negative_sample_rate), self.n_pulls)
         graph = (indptr, indices, frequency, keep, other)
         seed = np.uint64(self.random_state or 0)
 
