@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import orthogonal_procrustes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import svd_flip
@@ -90,8 +91,7 @@ class _Centred:
     """X − 1 meanᵀ as two products, for dense and sparse X, without a centred copy."""
 
     def __init__(self, X: Any) -> None:
-        self.X = X
-        self.shape = X.shape
+        self.X, self.shape = X, X.shape
         self.mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
 
     def times(self, Q: FloatArray) -> FloatArray:
@@ -324,8 +324,6 @@ def _jackknife(scores: FloatArray, total: FloatArray, sums: FloatArray, counts: 
 
     It works within a leading subspace that is wide enough for the components to rotate.
     """
-    from scipy.linalg import orthogonal_procrustes
-
     n_batches, q = counts.size, scores.shape[1]
     if n_batches < 2:
         return np.full(scores.shape[0], np.nan)

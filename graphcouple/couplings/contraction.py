@@ -22,6 +22,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, lobpcg
+from scipy.spatial.distance import cdist
 
 from graphcouple._support.validation import check_embedding, check_integer, check_positive, check_weight, is_word
 from graphcouple.couplings.base import Objective, WeightedSum, balanced
@@ -94,8 +96,6 @@ class KernelLaplacian:
 
     def matrix(self) -> FloatArray:
         """Return D^{-½} A D^{-½}, of shape (n, n)."""
-        from scipy.spatial.distance import cdist
-
         points = np.asarray(self.Z, dtype=np.float64)
         with np.errstate(divide="ignore", over="ignore"):
             A = self.radial.potential(cdist(points, points, "sqeuclidean"))
@@ -123,16 +123,12 @@ class KernelLaplacian:
     @cached_property
     def _products(self) -> Any:
         """D^{-½} A D^{-½} for products: the matrix if it is small, else an operator by sums."""
-        from scipy.sparse.linalg import LinearOperator
-
         n = len(self.Z)
         if n <= _STORED_UP_TO:
             return self.matrix()
         return LinearOperator((n, n), matvec=self.similarity, matmat=self.similarity, dtype=np.float64)
 
     def _lanczos(self, k: int) -> FloatArray:
-        from scipy.sparse.linalg import ArpackNoConvergence
-
         n = len(self.Z)
         # Eigenvectors cannot be more accurate than the sums.
         tolerance = max(_TOLERANCE, self.resolution)
@@ -147,8 +143,6 @@ class KernelLaplacian:
             return self._refine(block, _COLD_ITERATIONS, tolerance)
 
     def _refine(self, near: FloatArray, n_iter: int, tolerance: float) -> FloatArray:
-        from scipy.sparse.linalg import lobpcg
-
         with warnings.catch_warnings():
             # Approximate eigenvectors still bound the eigenvalues, and so R, from above.
             warnings.filterwarnings("ignore", message="\\s*(Exited|Failed)", category=UserWarning)
@@ -268,8 +262,7 @@ class FixedBasis(InParts, Delayed):
 
     def __init__(self, objective: LaplacianEigenvalues, V: FloatArray) -> None:
         self.objective, self.V = objective, V
-        self.n_points, self._sq_norm = self.objective.n_points, float(np.square(V).sum())
-        self._offset = 0.0
+        self.n_points, self._sq_norm, self._offset = objective.n_points, float(np.square(V).sum()), 0.0
         if (p := objective.power) != 1.0:
             # The slopes w = p (λ + s)^(p − 1) tell the eigenvalues λ at which the tangents touch.
             slopes = np.square(V).sum(axis=0)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+from scipy.optimize import brentq
+
 from graphcouple._support.validation import changed
 from graphcouple.couplings.effective import EffectiveCoupling, EffectiveCrossEntropy
 from graphcouple.couplings.pair import EdgeEnergy
@@ -68,8 +70,7 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
 
     def __init__(self, *laws: Any, **options: Any) -> None:
         super().__init__(*laws, **options)
-        edges = self.energy.edges.of(LogKernel(self.latent.kernel))
-        self.strength = EdgeEnergy(edges, self.n_points)
+        self.strength = EdgeEnergy(self.energy.edges.of(LogKernel(self.latent.kernel)), self.n_points)
 
     @property
     def kernel(self) -> Kernel:
@@ -96,7 +97,6 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
 
     def _best(self, points: FloatArray, start: float, tolerance: float) -> float:
         """Return log π where the derivative of the loss changes its sign."""
-        from scipy.optimize import brentq
 
         @cache
         def slope(log_prior: float) -> float:

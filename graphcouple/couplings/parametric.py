@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import clone
 
 from graphcouple._support.validation import fit_of, warn
 from graphcouple.couplings.base import Objective
@@ -97,8 +98,6 @@ class FeatureBasis:
         UserWarning
             When there are too many features to constrain the map.
         """
-        from sklearn.base import clone
-
         fitted = None if features is None else fit_of(f"features={features!r}", clone(features).fit, X)
         phi = features_of(X, fitted)
         n, mean = len(phi), phi.mean(axis=0)
@@ -164,8 +163,7 @@ class OfFeatures(Through):
     """
 
     def __init__(self, objective: Objective, values: FloatArray) -> None:
-        self.objective, self.values = objective, values
-        self.n_points = values.shape[1]
+        self.objective, self.values, self.n_points = objective, values, values.shape[1]
 
     def _inner(self, Z: FloatArray) -> FloatArray:
         return self.values @ Z

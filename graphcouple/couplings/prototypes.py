@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 from graphcouple._numba.plan import GRAPH, PAIR, ROW, move_points
 from graphcouple.couplings.cross_entropy import CrossEntropy
@@ -55,11 +56,10 @@ class GroupedPosterior(RandomGraph):
         self.member = sp.csr_array((np.ones(law.n_nodes), labels, np.arange(law.n_nodes + 1)))
         self.node_weights = np.asarray(self.member.sum(axis=0)).ravel()
         self._means = sp.csr_array(self.member.T @ law.support.to_csr(law.edge_means) @ self.member)
-        edges = sp.csr_array(self._means - sp.diags_array(self.own_means))
-        edges.eliminate_zeros()
-        edges.sort_indices()
-        self._edges = edges
-        super().__init__(Support(edges.indptr, edges.indices))
+        self._edges = sp.csr_array(self._means - sp.diags_array(self.own_means))
+        self._edges.eliminate_zeros()
+        self._edges.sort_indices()
+        super().__init__(Support(self._edges.indptr, self._edges.indices))
 
     @property
     def code(self) -> str:
@@ -213,8 +213,6 @@ class Plan:
         rng : numpy.random.RandomState
             Draws the order in which points move.
         """
-        from scipy.spatial.distance import cdist
-
         prior, n = self.latent.prior, self.labels.size
         near = places / self.coupling.scale
         log_kernel = prior.latent_kernel(self.latent.kernel).log(cdist(near, near, "sqeuclidean"))
