@@ -143,8 +143,7 @@ class DistanceShape(GlobalTerm):
         # A small data set has fewer pairs than that.
         all_pairs = self.pairs_per_point >= distances.n_points - 2
         pairs = None if all_pairs else sampled_pairs(distances.n_points, self.pairs_per_point, problem.rng)
-        stress = Stress.of(distances, pairs, n_jobs=problem.n_jobs)
-        objective = FreeScaleStress(stress, UNIT_LENGTH)
+        objective = FreeScaleStress(Stress.of(distances, pairs, n_jobs=problem.n_jobs), UNIT_LENGTH)
         warn_if_few_points(objective.shares, "DistanceShape")
         return objective
 

@@ -93,9 +93,8 @@ class LongEdges(Objective):
 
     def __init__(self, posterior: RandomGraph, n_jobs: int | None = None) -> None:
         means, support = posterior.edge_means, posterior.support
-        counts = np.diff(support.indptr)
         sums = np.bincount(support.rows, means, posterior.n_nodes)
-        keep = means >= (sums / np.maximum(counts, 1))[support.rows] * (1.0 - 1e-9)
+        keep = means >= (sums / np.maximum(np.diff(support.indptr), 1))[support.rows] * (1.0 - 1e-9)
         means = means[keep]
         means = means * (posterior.n_nodes / (float(means.sum()) or 1.0))
         self._edges = EdgeSum(support.select(keep), means, LogKernel(Student()), n_jobs)

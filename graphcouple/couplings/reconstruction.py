@@ -153,9 +153,8 @@ class ReconstructionEnergy(InParts, Placing):
     ) -> None:
         require_kernel(kernel)
         W = as_csr(weights, "weights")
-        self.kernel, self.n_points = kernel, W.shape[0]
+        self.kernel, self.radial, self.n_points = kernel, KernelValue(kernel), W.shape[0]
         self.summation = as_summation(summation, n_jobs)
-        self.radial = KernelValue(kernel)
         with np.errstate(divide="ignore"):
             self._at_zero = float(kernel.value(np.zeros(1))[0])
         if not self._at_zero < _LARGEST:

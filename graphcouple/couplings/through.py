@@ -92,8 +92,7 @@ class Rescaled(Through):
     """An objective of the embedding divided by a length."""
 
     def __init__(self, objective: Objective, scale: float) -> None:
-        self.objective, self.scale = objective, scale
-        self.n_points = self.objective.n_points
+        self.objective, self.scale, self.n_points = objective, scale, objective.n_points
 
     @property
     def held_points(self) -> NDArray[np.bool_] | None:
