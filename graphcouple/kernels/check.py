@@ -100,11 +100,8 @@ def check_kernel(kernel: Any) -> KernelReport:
     >>> print(gc.check_kernel(Laplace(0.1)))
     Laplace(width=0.1) is sound: a cusp at distance 0, varies over a length of 0.1, bounded and integrable in the plane
     """
-    _check_fields(kernel)
-    _check_arrays(kernel)
-    _check_derivative(kernel)
-    _check_statements(kernel)
-    _check_compilation(kernel)
+    for check in (_check_fields, _check_arrays, _check_derivative, _check_statements, _check_compilation):
+        check(kernel)
     plane, reach = Assumptions(*kernel.assumptions(2)), measured.reach(kernel)
     return KernelReport(kernel, float(kernel.order_at_zero), float(kernel.length), plane, reach)
 
