@@ -133,12 +133,11 @@ class Monitor:
     ) -> None:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable as callback(iteration, loss, Z), got {callback!r}.")
-        self.objective, self.aside = objective, aside
-        self.stopping, self.callback = stopping, callback
+        self.objective, self.aside, self.stopping, self.callback = objective, aside, stopping, callback
         self.check_every = stopping.check_every or check_every
         self.max_iter = self.most = max_iter
         self._reason = ""
-        self.converged = self.stopped = self.interrupted = False
+        self.converged = self.stopped = self.interrupted = self._stood_still = False
         self.losses: list[float] = []
         self.first = self.last = np.nan
         self.iterations: list[int] = []
@@ -146,7 +145,6 @@ class Monitor:
         self._lowest, self._lowest_at = np.inf, 0
         self.lower_bound = objective.lower_bound
         self._judged: tuple[int, float, int] | None = None
-        self._stood_still = False
         self.before_last_tenth: float | None = None
 
     def note(self, iteration: int, loss: float, Z: FloatArray) -> None:

@@ -237,7 +237,12 @@ class _Attempts(NamedTuple):
     def _descend(self, optimizer: Optimizer, start: FloatArray, monitor: Monitor) -> Solution:
         """Return the best embedding seen. All runs of optimizers go through this loop."""
         objective, run = self.objective, Run(monitor.max_iter, self.n_jobs)
-        iteration, state = self._first_state(optimizer, start, run, monitor)
+        if (going := self.store.going) is None:
+            iteration, state = 0, optimizer.init(objective, start, run)
+        else:
+            check_state(going, start)
+            monitor.recall(going["monitor"])
+            iteration, state = int(going["iteration"]), optimizer.recalled(objective, run, going["state"])
 
         def remembered() -> dict[str, Any]:
             return {"state": optimizer.remembered(state), "monitor": monitor.remembered()}
@@ -269,14 +274,6 @@ class _Attempts(NamedTuple):
             monitor.finish(iteration, state.Z)
         monitor.keep(monitor.last, state.Z)
         return _solution(optimizer, objective, state.Z, iteration, monitor)
-
-    def _first_state(self, optimizer: Optimizer, start: FloatArray, run: Run, monitor: Monitor) -> tuple[int, Any]:
-        """Return the first iteration and state, from a snapshot if the run continues from one."""
-        if (going := self.store.going) is None:
-            return 0, optimizer.init(self.objective, start, run)
-        check_state(going, start)
-        monitor.recall(going["monitor"])
-        return int(going["iteration"]), optimizer.recalled(self.objective, run, going["state"])
 
 
 def _check_step(optimizer: Optimizer, Z: Any, start: FloatArray) -> None:
