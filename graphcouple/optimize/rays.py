@@ -75,10 +75,9 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
         return _where_level(losses)
     if not precise:
         return float(_STRIDE**at)
-    low, high = at - 1.0, at + 1.0
-    minimum = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": _TOLERANCE})
-    exponent = float(minimum.x) if minimum.fun <= loss(at) else at
-    return float(_STRIDE**exponent)
+    bounds = (at - 1.0, at + 1.0)
+    minimum = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": _TOLERANCE})
+    return float(_STRIDE ** (float(minimum.x) if minimum.fun <= loss(at) else at))
 
 
 def level_exponent(slope: Callable[[float], float]) -> float:

@@ -57,7 +57,7 @@ FAULTS = [
     Fault("descent: settled above its start", "optimize/monitor.py", " or loss > self.first or iteration", " or iteration", "test_descent"),
     Fault("descent: no more exaggeration than t-SNE's", "optimize/descent.py",
           "_MOST_ATTRACTION = 30.0", "_MOST_ATTRACTION = 12.0", "test_descent"),
-    Fault("descent: starts of any size", "optimize/rays.py", "return float(_STRIDE**exponent)", "return 1.0",
+    Fault("descent: starts of any size", "optimize/rays.py", "return float(_STRIDE ** (float(minimum.x) if minimum.fun <= loss(at) else at))", "return 1.0",
           "test_sizes"),
     Fault("descent: starts grow to the end of a table", "optimize/rays.py", "(at < 0 or lower(at, 0.0 if at else -step))",
           "(at or lower(0.0, -step))", "test_sizes"),
