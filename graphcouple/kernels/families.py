@@ -159,8 +159,7 @@ class Student(Kernel):
 
     def assumptions(self, dim: int) -> Assumptions:
         """Bounded; integrable on R^dim for dim < ν + 1."""
-        check_integer("dim", dim, 1)
-        return Assumptions(bounded=True, integrable=dim < self.dof + 1.0)
+        return Assumptions(bounded=True, integrable=check_integer("dim", dim, 1) < self.dof + 1.0)
 
     @property
     def length(self) -> float:
@@ -238,16 +237,14 @@ class RationalPower(Kernel):
         # In units of the spread, so that the fit does not depend on the scale.
         dist, plateau = np.linspace(0.0, 3.0, 300), min_dist / spread
         target = np.where(dist < plateau, 1.0, np.exp(-(dist - plateau)))
-        remedy = (
-            f"no rational power kernel fits min_dist={min_dist}, spread={spread}; give RationalPower(a, b) directly."
-        )
+        why = f"no rational power kernel fits min_dist={min_dist}, spread={spread}; give RationalPower(a, b) directly."
         try:
             with np.errstate(all="ignore"):
                 (a, b), _ = curve_fit(lambda d, a, b: 1.0 / (1.0 + a * d ** (2.0 * b)), dist, target)
         except RuntimeError as error:
-            raise ValueError(remedy) from error
+            raise ValueError(why) from error
         if not (a > 0 and b > 0):
-            raise ValueError(remedy)
+            raise ValueError(why)
         return cls(float(a * spread ** (-2.0 * b)), float(b))
 
     def log(self, sq_dist: Any) -> Any:
@@ -277,8 +274,7 @@ class RationalPower(Kernel):
 
     def assumptions(self, dim: int) -> Assumptions:
         """Bounded; integrable on R^dim for dim < 2b."""
-        check_integer("dim", dim, 1)
-        return Assumptions(bounded=True, integrable=dim < 2.0 * self.b)
+        return Assumptions(bounded=True, integrable=check_integer("dim", dim, 1) < 2.0 * self.b)
 
     @property
     def order_at_zero(self) -> float:

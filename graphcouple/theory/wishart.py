@@ -55,10 +55,8 @@ class PrecisionPosterior:
         points = np.array(self.X, dtype=np.float64)
         if points.ndim != 2 or not np.isfinite(points).all():
             raise ValueError(f"X must be a finite array of shape (n, p), got shape {points.shape}.")
-        if not points.shape[0] <= self.dof < np.inf:
-            raise ValueError(
-                f"dof={self.dof} must be finite and at least n = {points.shape[0]} for a density to exist."
-            )
+        if not (n := points.shape[0]) <= self.dof < np.inf:
+            raise ValueError(f"dof={self.dof} must be finite and at least n = {n} for a density to exist.")
         object.__setattr__(self, "X", points)
 
     @property
