@@ -300,13 +300,12 @@ def component_pca(
     sums = M.batch_sums(data.times(basis))
     # M preserves the mean of the columns, but rounding does not if the data are far from the origin.
     sums -= sums.mean(axis=1, keepdims=True)
-    counts = np.diff(M.batch_bounds())
     total = sums.sum(axis=0)
     left, singular, right = np.linalg.svd(total / M.n_samples, full_matrices=False)
     singular, scores = singular[:n_components], left[:, :n_components] * singular[:n_components]
     singular = np.where(singular > data.rounding(), singular, 0.0)
     scores = scores * (singular > 0)
-    error = _jackknife(scores, total, sums, counts)
+    error = _jackknife(scores, total, sums, np.diff(M.batch_bounds()))
     norm = float(np.linalg.norm(scores))
     scores, components = svd_flip(scores, (basis @ right[:n_components].T).T, u_based_decision=False)
     return ComponentPCA(

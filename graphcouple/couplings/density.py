@@ -70,8 +70,7 @@ class LocalRadii(InParts, Delayed):
     def __init__(self, support: Support, means: FloatArray, targets: FloatArray, n_jobs: int | None = None) -> None:
         self._edges = EdgeSum(support, means, _NEAR, n_jobs).symmetric_edges
         self._degrees, self._targets, self._n_jobs = _sums(support, means), targets, n_jobs
-        self._counts = self._degrees > 0
-        self.n_points = self._targets.size
+        self._counts, self.n_points = self._degrees > 0, targets.size
 
     def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         points = check_embedding(Z, n_points=self.n_points)

@@ -138,12 +138,11 @@ class MiniBatches(Optimizer):
         basis = state.basis
         if iteration % _BASIS_ITERATIONS == 0:
             basis = objective.basis(state.Z, basis)
-        bound = objective.with_basis(basis)
         moves = self.moving(iteration, objective.n_points)
         before = state.inner
         # The momentum of the other points is kept until their next turn.
         masked = before._replace(update=np.where(moves[:, None], before.update, np.zeros((), before.update.dtype)))
-        after = self.descent.step(Held(bound, ~moves), masked, iteration, run)
+        after = self.descent.step(Held(objective.with_basis(basis), ~moves), masked, iteration, run)
         arrays = zip(after[:3], before[:3], strict=True)
         Z, update, gains = (np.where(moves[:, None], new, old) for new, old in arrays)
         inner = after._replace(Z=Z, update=update, gains=gains, grad_norm=np.inf)

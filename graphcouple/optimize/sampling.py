@@ -141,8 +141,7 @@ class NegativeSampling(Optimizer):
         scale = np.asarray(objective.scale, dtype=state.Z.dtype)
         points = state.Z if objective.scale == 1.0 else state.Z / scale
         after = np.empty_like(points)
-        rate = self.learning_rate * (1.0 - iteration / run.max_iter)
-        state.run_epoch(iteration, rate, points, after)
+        state.run_epoch(iteration, self.learning_rate * (1.0 - iteration / run.max_iter), points, after)
         return state._replace(Z=after if objective.scale == 1.0 else after * scale)
 
     def _epochs(self, objective: EffectiveCrossEntropy) -> Any:

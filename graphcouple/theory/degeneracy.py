@@ -194,8 +194,7 @@ def degeneracy_report(
         raise ValueError(f"X has {n_nodes} rows, but the posterior has {posterior.n_nodes} nodes.")
     endpoints = _check_pairs(pairs, n_nodes)
     classes, codes = np.unique([] if y is None else check_labels(y, n_nodes), return_inverse=True)
-    generator = np.random.default_rng(rng)
-    seed = int(generator.integers(np.iinfo(np.int32).max))
+    seed = int(np.random.default_rng(rng).integers(np.iinfo(np.int32).max))
     projection = AveragedProjection(sample_components(posterior, n_samples, seed))
     counts = projection.n_components
     return DegeneracyReport(
