@@ -179,9 +179,8 @@ class ComponentCrossEntropy(Objective):
     def _set_graphs(self, graphs: list[_Means]) -> None:
         """Average over these graphs. One product gives all their centres, because each product has a fixed cost."""
         self._means = graphs
-        self._precisions = [
-            PrecisionCrossEntropy(self.epsilon**0.5 * self._unit * means.X, nu_x=self.nu_x) for means in graphs
-        ]
+        scale = self.epsilon**0.5 * self._unit
+        self._precisions = [PrecisionCrossEntropy(scale * means.X, nu_x=self.nu_x) for means in graphs]
         self._indicators = sp.hstack([means.indicators for means in graphs], format="csr")
         self._transposed = self._indicators.T.tocsr()
         self._ends = np.cumsum([len(means.X) for means in graphs])

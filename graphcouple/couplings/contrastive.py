@@ -101,9 +101,8 @@ class ContrastiveCrossEntropy(PairCoupling):
             )
         refuse_weights(posterior.node_weights, "InfoNCE")
         check_integer("negative_sample_rate", negative_sample_rate, 1)
-        edges = EdgeSum(
-            posterior.support, self._take_means(), LogKernel(self.kernel), n_jobs, posterior.unordered, overwrite=True
-        )
+        means = self._take_means()
+        edges = EdgeSum(posterior.support, means, LogKernel(self.kernel), n_jobs, posterior.unordered, overwrite=True)
         self.energy = self.strength = EdgeEnergy(edges, n)
         drawn = min(negative_sample_rate, n - 1)
         self.crowd = n / (2.0 * drawn)

@@ -108,9 +108,8 @@ def check_kernel(kernel: Any) -> KernelReport:
 
 def require_sound(kernel: Kernel) -> None:
     """Check each user-defined kernel once, and raise the errors of `check_kernel`."""
-    if type(kernel).__module__.startswith("graphcouple.") and not any(
-        isinstance(getattr(kernel, field.name), Kernel) for field in dataclasses.fields(kernel)
-    ):
+    own = type(kernel).__module__.startswith("graphcouple.")
+    if own and not any(isinstance(getattr(kernel, field.name), Kernel) for field in dataclasses.fields(kernel)):
         return
     # Only kernels of the right fields can be hashed.
     _check_fields(kernel)

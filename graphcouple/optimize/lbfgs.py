@@ -198,8 +198,7 @@ class LBFGS(Optimizer):
     def _search(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         """Return the state at the end of a line search, from the steepest direction if the first one fails."""
         # Points in one place set no scale.
-        size = _size(state.Z, run.n_jobs) or 1.0
-        longest = self.reach * size
+        longest = self.reach * (_size(state.Z, run.n_jobs) or 1.0)
         any_finite = False
         # Limiting the steps of single points may turn a softened direction uphill, but never the steepest.
         soft = None if state.soften is None else partial(state.soften, Z=state.Z)

@@ -56,12 +56,10 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[..., FloatA
     least = _LEAST * float(degrees.mean())
     if not (np.isfinite(least) and least > 0):
         return None
-    stiffness = sp.csc_matrix(sp.diags_array(degrees + least) - edges)
     held = objective.held_points
     free = slice(None) if held is None else np.flatnonzero(~held)
-    factors = splu(
-        stiffness[free][:, free], permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-    )
+    stiffness = sp.csc_matrix(sp.diags_array(degrees + least) - edges)[free][:, free]
+    factors = splu(stiffness, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
     def product(forces: FloatArray, Z: FloatArray | None = None) -> FloatArray:
         displacements = np.zeros(forces.shape)

@@ -99,7 +99,7 @@ FAULTS = [
           "means = _Means(self._fresh(iteration), self._X, self._mean)",
           "means = _Means(self._fresh(0), self._X, self._mean)", "test_hierarchical"),
     Fault("components: ε lost from the trace", "couplings/component_means.py",
-          "self.epsilon**0.5 * self._unit * means.X", "self._unit * means.X", "test_hierarchical"),
+          "scale = self.epsilon**0.5 * self._unit", "scale = self._unit", "test_hierarchical"),
     Fault("descent: exaggerated edges more than sure", "couplings/cross_entropy.py", "if strength != radial:", "if False:",
           "test_descent test_cross_entropy"),
     Fault("pieces: the bound's power", "couplings/confinement.py", "np.log1p(power)) / _POWER", "np.log1p(power))", "test_separated"),
