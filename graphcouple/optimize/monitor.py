@@ -49,16 +49,13 @@ def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
     That is a saddle point, which a gradient's norm cannot tell from a minimum. Points in one place at the lowest
     possible loss, such as duplicates, have not collapsed, nor have points whose loss is the same at every size.
     """
-    gain = loss - objective.lower_bound
-    if gain <= _ROUNDING * abs(loss):
+    gain, same, rounding = loss - objective.lower_bound, _SAME * abs(loss), _ROUNDING * abs(loss)
+    if gain <= rounding:
         return False
     merged, size = abs(objective.value(np.zeros_like(Z)) - loss), deviation(Z)
     spread = (objective.value(Z * np.asarray(s / size, dtype=Z.dtype)) for s in _SIZES if size > 0)
     if gain < np.inf:
-        return merged <= _FLAT_SHARE * gain and not (
-            size > 0 and all(abs(v - loss) <= _SAME * abs(loss) for v in spread)
-        )
-    rounding = _ROUNDING * abs(loss)
+        return merged <= _FLAT_SHARE * gain and not (size > 0 and all(abs(value - loss) <= same for value in spread))
     # Without a lower bound, one place may be the minimum, unless spreading the points lowers the loss.
     return merged <= rounding and any(value < loss - rounding for value in spread)
 

@@ -142,7 +142,7 @@ FAULTS = [
     Fault("snapshots: another run's", "optimize/snapshots.py", "        if other:\n", "        if False:\n", "test_run_control"),
     Fault("snapshots: L-BFGS without its pairs", "optimize/lbfgs.py", '**state._asdict(), "soften": None}',
           '**state._asdict(), "soften": None, "pairs": ()}', "test_run_control"),
-    Fault("descent: constant losses have collapsed", "optimize/monitor.py", "<= _SAME * abs(loss) for v in spread", "< 0.0 for v in spread", "test_settling"),
+    Fault("descent: constant losses have collapsed", "optimize/monitor.py", "<= same for value in spread", "< 0.0 for value in spread", "test_settling"),
     Fault("descent: the least loss is warned of", "optimize/verdict.py", "_AT_BOUND = 1e-7", "_AT_BOUND = -1.0", "test_settling"),
     Fault("descent: a run that falls slowly is cut short", "optimize/solve.py", "_FALLING = 0.01", "_FALLING = 0.02", "test_settling"),
 ]  # fmt: skip
