@@ -170,10 +170,9 @@ class AveragedProjection(LinearOperator):
         if memberships.ndim != 2 or 0 in memberships.shape:
             raise ValueError(f"labels must have shape (n_samples, n_nodes), got {memberships.shape}.")
         n_nodes = memberships.shape[1]
-        if memberships.min() < 0 or memberships.max() >= n_nodes:
-            raise ValueError(
-                f"labels must lie in 0 to n_nodes − 1 = {n_nodes - 1}, got {memberships.min()} to {memberships.max()}."
-            )
+        low, high = memberships.min(), memberships.max()
+        if low < 0 or high >= n_nodes:
+            raise ValueError(f"labels must lie in 0 to n_nodes − 1 = {n_nodes - 1}, got {low} to {high}.")
         super().__init__(dtype=np.dtype(np.float64), shape=(n_nodes, n_nodes))
         self.labels: NDArray[np.int32] = np.array(memberships, dtype=np.int32, order="C")
         self.labels.flags.writeable = False

@@ -165,9 +165,7 @@ class MatchedMeans(InParts, Placing):
         check_laws(posterior, latent_model)
         prior = latent_model.prior
         if prior.edges(posterior.n_nodes) is not None or prior.drawn_by is None or prior.draws != 1:
-            raise ValueError(
-                f"latent_model must have prior B, D or E without a graph as its edge prior, got {prior!r}."
-            )
+            raise ValueError(f"latent_model must have prior B, D or E without a graph as edge prior, got {prior!r}.")
         refuse_weights(posterior.node_weights, "pairwise matching")
         self.posterior, self.latent, self.loss, self.symmetrize = posterior, latent_model, as_loss(loss), symmetrize
         above = posterior.edge_means > self.loss.largest + _ROUNDING

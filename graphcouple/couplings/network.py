@@ -92,9 +92,7 @@ class Network:
         default = MLPRegressor(hidden_layer_sizes=(100, 100), activation="tanh", solver="lbfgs")
         regressor = default if isinstance(wanted, str) else clone(wanted)
         if not isinstance(regressor, MLPRegressor) or getattr(regressor, "loss", "squared_error") != "squared_error":
-            raise ValueError(
-                f"features={wanted!r} must be a transformer, or an MLPRegressor with loss='squared_error'."
-            )
+            raise ValueError(f"features={wanted!r} must be a transformer, or an MLPRegressor of loss='squared_error'.")
         if regressor.random_state is None:
             regressor.set_params(random_state=seed)
         points = features_of(X, None)

@@ -126,9 +126,7 @@ class OriginDistances(Term):
         wanted = self._of_points(problem) if self.distances is None else np.asarray(self.distances, dtype=np.float64)
         n = problem.posterior.n_nodes
         if wanted.shape != (n,) or not np.isfinite(wanted).all() or (wanted < 0).any():
-            raise ValueError(
-                f"distances must be {n} finite numbers, none negative, got an array of shape {wanted.shape}."
-            )
+            raise ValueError(f"distances must be {n} finite numbers, none negative, got shape {wanted.shape}.")
         mismatch = OriginMismatch(wanted, space, problem.posterior.node_weights)
         remedy = "use OriginDistances(distances=ranks), in COSNE with origin_weight=0"
         warn_if_few_points(mismatch.shares, "OriginDistances", remedy)

@@ -129,9 +129,7 @@ def features_of(X: Any, features: Any) -> FloatArray:
     values = X if features is None else features.transform(X)
     if issparse(values):
         if values.shape[0] * values.shape[1] > _MOST_ENTRIES:
-            raise ValueError(
-                f"features of shape {values.shape} are too many to be dense; reduce them first, by TruncatedSVD."
-            )
+            raise ValueError(f"features of shape {values.shape} are too many to be dense; reduce them by TruncatedSVD.")
         values = values.toarray()
     phi = np.asarray(values, dtype=np.float64)
     if phi.ndim != 2 or len(phi) != X.shape[0]:

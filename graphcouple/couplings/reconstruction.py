@@ -158,9 +158,7 @@ class ReconstructionEnergy(InParts, Placing):
         with np.errstate(divide="ignore"):
             self._at_zero = float(kernel.value(np.zeros(1))[0])
         if not self._at_zero < _LARGEST:
-            raise ValueError(
-                f"{kernel!r} is infinite at distance 0, and so would be Tr(M K_Y); choose a bounded kernel."
-            )
+            raise ValueError(f"{kernel!r} is infinite at distance 0, and so would be Tr(M K_Y); take a bounded kernel.")
         residual = sp.csr_array(sp.eye_array(self.n_points, format="csr") - W)
         M = sp.csr_array(residual.T @ residual)
         M.sort_indices()

@@ -111,10 +111,8 @@ class NegativeSampling(Optimizer):
                 f"NegativeSampling needs an EffectiveCrossEntropy and no terms, the loss that it minimises, got "
                 f"{type(objective).__name__}; use MomentumGains() or LBFGS(), or an estimator's repulsion='effective'."
             )
-        if isinstance(objective.latent.metric, Space):
-            return ValueError(
-                f"NegativeSampling measures Euclidean distances, not {objective.latent.metric}; use LBFGS()."
-            )
+        if isinstance(space := objective.latent.metric, Space):
+            return ValueError(f"NegativeSampling measures Euclidean distances, not {space}; use LBFGS().")
         if not float(objective.negative_sample_rate).is_integer():
             return ValueError(
                 f"NegativeSampling draws whole points: negative_sample_rate={objective.negative_sample_rate!r} must be "

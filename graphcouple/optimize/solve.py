@@ -220,7 +220,7 @@ class _Attempts(NamedTuple):
         if (end := self.store.begin()) is not None:
             if np.shape(end.solution.Z) != Z.shape:
                 raise ValueError(
-                    "the checkpoint is damaged: a result is not of the start's shape. Fit without resume=True."
+                    "the checkpoint is damaged: a result lacks the start's shape. Fit without resume=True."
                 )
             monitor.recall(end.monitor)
             return end.solution, monitor
@@ -291,9 +291,7 @@ def _check(objective: Any, optimizer: Any, on_interrupt: str, stopping: dict[str
     if not isinstance(objective, Objective):
         raise TypeError(f"objective must be an Objective such as CrossEntropy, got {type(objective).__name__}.")
     if not hasattr(objective, "n_points"):
-        raise TypeError(
-            f"{type(objective).__name__} needs an attribute n_points, the number of points of the embedding."
-        )
+        raise TypeError(f"{type(objective).__name__} needs an attribute n_points, the embedding's number of points.")
     if optimizer is not None and not isinstance(optimizer, (Optimizer, Descent)):
         raise TypeError(f"optimizer must be Descent(), LBFGS() or another Optimizer, got {optimizer!r}.")
     if on_interrupt not in ("raise", "return"):

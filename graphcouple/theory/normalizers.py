@@ -169,9 +169,7 @@ def quadrature(kernel: Kernel, graph: sp.csr_array, labels: IntArray, dim: int) 
     members = np.equal.outer(np.unique(labels), labels)
     n_dims = (graph.shape[0] - len(members)) * dim
     if n_dims > QUADRATURE_DIMS:
-        raise ValueError(
-            f"quadrature takes at most {QUADRATURE_DIMS} coordinates, but this graph has {n_dims}; use 'monte carlo'."
-        )
+        raise ValueError(f"quadrature takes at most {QUADRATURE_DIMS} coordinates, not {n_dims}; use 'monte carlo'.")
     if n_dims == 0:
         return LogNormalizer(0.0, 0.0, "quadrature")
     # Coordinates of the centred points in which a Gaussian field has much the same width in all directions.

@@ -135,7 +135,5 @@ class PrecisionPosterior:
         precision = 0.5 * (precision + precision.T)
         if not np.isfinite(self.log_prob(precision)):
             largest = math.sqrt(self._axes[1].max())
-            raise ValueError(
-                f"X has a singular value of {largest:.2g}, so that rounding spoils precisions; scale X down."
-            )
+            raise ValueError(f"X has a singular value of {largest:.2g}, so rounding spoils precisions; scale X down.")
         return precision
