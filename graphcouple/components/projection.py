@@ -186,8 +186,7 @@ class AveragedProjection(LinearOperator):
     @cached_property
     def sizes(self) -> list[IntArray]:
         """For each graph, the sizes of its components, largest first."""
-        counts = (np.bincount(row) for row in self.labels)
-        return [np.sort(count[count > 0])[::-1] for count in counts]
+        return [np.sort(count[count > 0])[::-1] for count in (np.bincount(row) for row in self.labels)]
 
     @property
     def n_components(self) -> IntArray:

@@ -89,8 +89,7 @@ class KernelLaplacian:
 
     def similarity(self, V: FloatArray) -> FloatArray:
         """Return D^{-½} A D^{-½} V, which is V − L V, for V of shape (n,) or (n, k)."""
-        columns = V.reshape(len(self.Z), -1)
-        charges = np.ascontiguousarray((self.shrink[:, None] * columns).T)
+        charges = np.ascontiguousarray((self.shrink[:, None] * V.reshape(len(self.Z), -1)).T)
         sums = self.summation.potentials(self.Z, self.radial, charges, with_gradient=False)[0]
         return np.asarray(self.shrink[:, None] * sums.T).reshape(V.shape)
 

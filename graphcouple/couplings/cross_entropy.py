@@ -243,8 +243,7 @@ class CrossEntropyCoupling(Coupling):
 
     def bind(self, problem: Problem) -> CrossEntropy:
         """Return the cross-entropy of the problem's laws."""
-        laws = (problem.posterior, problem.latent)
-        return CrossEntropy(*laws, problem.summation, problem.n_jobs, self.exaggeration)
+        return CrossEntropy(problem.posterior, problem.latent, problem.summation, problem.n_jobs, self.exaggeration)
 
     def latex(self, latent: GraphModel) -> str:
         """Return the loss; see `Coupling.latex`."""

@@ -234,8 +234,7 @@ class NormalizedMap(AdditiveMap):
             if self.weights is not None and self.weights[i] > 1.0 and (beside := at_zero(self.repulsion)) > 0.0:
                 log_kernel[i] = np.log(self.weights[i] - 1.0) + np.log(beside)
         total = float(logsumexp(log_kernel))
-        weights = np.exp(log_kernel - total) * self.kernel.grad_log(sq_dist)
-        return total, 2.0 * weights @ differences
+        return total, 2.0 * (np.exp(log_kernel - total) * self.kernel.grad_log(sq_dist)) @ differences
 
 
 class ChargedMap(FixedMap):

@@ -96,6 +96,5 @@ class GramMatching(InParts, Polynomial):
         if not self.similarities.centred:
             raise ValueError("centred=False pulls points to the origin too, so its gradient is not a sum over pairs.")
         Y = self._centred(Z)
-        whole = self.similarities.times(np.eye(self.n_points) - 1.0 / self.n_points)
-        pull = 4.0 * (whole - Y @ Y.T)
+        pull = 4.0 * (self.similarities.times(np.eye(self.n_points) - 1.0 / self.n_points) - Y @ Y.T)
         return pull.sum(axis=1)[:, None] * Y - pull @ Y

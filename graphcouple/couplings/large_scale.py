@@ -101,8 +101,7 @@ class LargeScaleCrossEntropy(InParts):
             raise ValueError("every group must have a point.")
         self.near, self.n_jobs = np.ascontiguousarray(near, dtype=np.float32), n_jobs
         self._groups, self.weights, self.n_points = groups, sizes / groups.size, groups.size
-        ones = np.ones(groups.size)
-        self._means = sp.csr_array((ones / sizes[groups], groups, np.arange(groups.size + 1))).T.tocsr()
+        self._means = sp.csr_array((1.0 / sizes[groups], groups, np.arange(groups.size + 1))).T.tocsr()
         self._constant = float(np.log1p(_SOFTENING)) - _mean_entropy(self.near, self.weights)
 
     @classmethod

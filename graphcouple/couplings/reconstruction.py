@@ -94,8 +94,7 @@ def reconstruction_weights(
             weights[rows] = barycenter_weights(own, ends, at, reg=reg)
         else:
             weights[rows] = _weights_by_kernel(own, ends[at], kernel, reg)
-    shape = (support.n_nodes, X.shape[0])
-    return sp.csr_array((weights.ravel(), support.indices, support.indptr), shape=shape)
+    return sp.csr_array((weights.ravel(), support.indices, support.indptr), shape=(support.n_nodes, X.shape[0]))
 
 
 def _weights_by_kernel(points: FloatArray, neighbors: FloatArray, kernel: Kernel, reg: float) -> FloatArray:

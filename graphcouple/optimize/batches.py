@@ -110,8 +110,7 @@ class MiniBatches(Optimizer):
     def moving(self, iteration: int, n_points: int) -> NDArray[np.bool_]:
         """Return which points an iteration moves."""
         size = min(self.batch_size, n_points)
-        n_batches = -(-n_points // size)
-        epoch, at = divmod(iteration, n_batches)
+        epoch, at = divmod(iteration, -(-n_points // size))
         order = np.random.default_rng((self.random_state or 0, epoch)).permutation(n_points)
         batch = order[at * size : (at + 1) * size]
         moves = np.zeros(n_points, dtype=bool)
@@ -145,5 +144,4 @@ class MiniBatches(Optimizer):
         after = self.descent.step(Held(objective.with_basis(basis), ~moves), masked, iteration, run)
         arrays = zip(after[:3], before[:3], strict=True)
         Z, update, gains = (np.where(moves[:, None], new, old) for new, old in arrays)
-        inner = after._replace(Z=Z, update=update, gains=gains, grad_norm=np.inf)
-        return BatchState(Z, np.inf, inner, basis)
+        return BatchState(Z, np.inf, after._replace(Z=Z, update=update, gains=gains, grad_norm=np.inf), basis)

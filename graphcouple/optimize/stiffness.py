@@ -45,9 +45,7 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[..., FloatA
         return None
     if objective.attracting.raised is not None:
         return objective.attracting.raised
-    if objective.n_points > _MOST_POINTS or n_dims < _LEAST_DIMS:
-        return None
-    if not (matrices := objective.attracting.matrices):
+    if objective.n_points > _MOST_POINTS or n_dims < _LEAST_DIMS or not (matrices := objective.attracting.matrices):
         return None
     edges = strongest_edges(sum(matrices[1:], matrices[0]))
     if edges.nnz > _MOST_EDGES * objective.n_points:
