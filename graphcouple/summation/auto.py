@@ -64,7 +64,7 @@ class Auto(SummationOfSets):
     >>> rng = np.random.default_rng(0)
     >>> kernel = KernelValue(gc.Student())
     >>> [type(Auto().for_points(rng.normal(size=shape), kernel)).__name__ for shape in ((500, 2), (5000, 2), (5000, 3))]
-    ['Tabulated', 'ParticleMesh', 'Tabulated']
+    ['Exact', 'ParticleMesh', 'Exact']
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
