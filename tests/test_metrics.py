@@ -231,9 +231,9 @@ def test_single_precision_points_are_ranked_in_double(rng):
     found = metrics.neighborhood_curves(X, Z).preservation
     exact = [literal_neighborhoods(X.astype(np.float64), Z.astype(np.float64), K)[0] for K in range(1, 59)]
     np.testing.assert_allclose(found, exact, atol=1e-12)
-    alike = (10.0 + 0.003 * X).astype(np.float32)
+    nearby = (10.0 + 0.003 * X).astype(np.float32)
     found, exact = (
-        metrics.neighborhood_curves(points, Z, metric="cosine") for points in (alike, alike.astype(np.float64))
+        metrics.neighborhood_curves(points, Z, metric="cosine") for points in (nearby, nearby.astype(np.float64))
     )
     np.testing.assert_array_equal(found.preservation, exact.preservation)
 

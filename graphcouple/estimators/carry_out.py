@@ -155,7 +155,7 @@ def carry_out(
 
 
 def _draws_pairs(optimizer: Any, objective: Objective, Z: FloatArray) -> bool:
-    """Return whether descent draws pairs of points, rather than to sum over all."""
+    """Return whether descent draws pairs of points instead of summing over all."""
     chosen = isinstance(optimizer, Descent) and optimizer.samples(objective, Z)
     return chosen or isinstance(optimizer, NegativeSampling)
 
