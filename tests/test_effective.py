@@ -204,7 +204,7 @@ def test_sampling_has_the_same_bits_for_any_number_of_threads(rng):
 
 @pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_sampling_descends_the_effective_loss(iris):
-    sampled = gc.UMAP(repulsion="sampled", random_state=0).fit(iris[0])
+    sampled = gc.UMAP(repulsion="sampled", init="spectral", random_state=0).fit(iris[0])
     effective = gc.UMAP(random_state=0).fit(iris[0])
     objective = gc.EffectiveCrossEntropy(sampled.posterior_, gc.UMAP().models(150)[1], repulsion_strength=0.5)
     start, least = sampled.loss_history_[0], gc.solve(objective, effective.embedding_).loss

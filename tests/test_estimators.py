@@ -24,7 +24,7 @@ PRESETS = {
     "UMAP": gc.UMAP(n_neighbors=3, max_iter=20),
     "GraphCoupling": gc.GraphCoupling(**MODELS, max_iter=20),
 }
-STARTS = {init: init for init in ("ccpca", "pca", "random", "spectral")}
+STARTS = {init: init for init in ("auto", "ccpca", "pca", "random", "spectral")}
 EVERY = pytest.mark.parametrize("name", PRESETS)
 
 
@@ -112,7 +112,7 @@ def test_float32_stays_float32(name, X):
 
 @pytest.mark.filterwarnings("ignore:perplexity=")
 @EVERY
-@pytest.mark.parametrize("init", ["ccpca", "pca", "spectral"])
+@pytest.mark.parametrize("init", ["auto", "ccpca", "pca", "spectral"])
 def test_duplicates_and_constant_features_are_fine(name, init):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))
@@ -128,7 +128,7 @@ def test_duplicates_and_constant_features_are_fine(name, init):
 @pytest.mark.filterwarnings(r"ignore:all \d+ rows of X are equal")
 @pytest.mark.filterwarnings("ignore:the embedding is far from its size")  # after 20 iterations
 @EVERY
-@pytest.mark.parametrize("init", ["ccpca", "pca", "random", "spectral"])
+@pytest.mark.parametrize("init", ["auto", "ccpca", "pca", "random", "spectral"])
 def test_all_points_equal_give_a_finite_embedding(name, init):
     Z = _preset(name, init=init).fit_transform(np.full((20, 3), 4.2))
     # Equal points push each other apart, but no further than repulsion reaches.
@@ -141,7 +141,7 @@ def test_far_apart_clusters_are_fine(name):
     """The neighbour graph falls apart into components; the start must still tell the points apart."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(20, 3)) + 1e4 * k for k in range(4)])
-    for init in ("pca", "spectral"):
+    for init in ("auto", "pca", "spectral"):
         Z = _preset(name, init=init, max_iter=100).fit_transform(X)
         distances = pairwise_distances(Z) + np.diag(np.full(80, np.inf))
         assert (distances.argmin(axis=1) // 20 == np.arange(80) // 20).all()
@@ -163,7 +163,7 @@ def test_precomputed_distances(name, X):
 @pytest.mark.filterwarnings("ignore:perplexity=")
 def test_sparse_points(X):
     X = np.where(np.abs(X) > 0.7, X, 0.0)
-    for init in ("pca", "spectral"):
+    for init in ("auto", "pca", "spectral"):
         # Which of tied points are neighbours is a matter of rounding.
         dense = _preset("TSNE", init=init, max_iter=1, n_neighbors=None).fit(X)
         sparse = _preset("TSNE", init=init, max_iter=1, n_neighbors=None).fit(sp.csr_matrix(X))

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import pdist
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -32,7 +33,7 @@ def test_pca_of_points_far_from_the_origin(rng, offset, dtype, form):
     np.testing.assert_allclose(np.abs(Z), np.abs(scores), atol=1e-4)
 
 
-@pytest.mark.parametrize("init", ["pca", "random", "spectral"])
+@pytest.mark.parametrize("init", ["auto", "pca", "random", "spectral"])
 def test_first_coordinate_has_the_scale_asked_for(rng, init):
     assert _start(rng.normal(size=(40, 4)), init)[:, 0].std() == pytest.approx(0.3, rel=1e-9)
 
@@ -43,6 +44,52 @@ def test_spectral_is_orthogonal_and_smooth_on_the_graph(rng):
     # The first two Laplacian eigenvectors of a ring go around it once.
     turned = np.unwrap(np.arctan2(Z[:, 1], Z[:, 0]))
     assert abs(abs(turned[-1] - turned[0]) - 2 * np.pi) < 1.0
+
+
+def _weakly_linked(n, k):
+    rng, y = np.random.default_rng(0), np.arange(n) % k
+    widths = 1.0 / np.arange(1, 31)
+    centres = np.sqrt(10.0) * widths * rng.normal(size=(k, 30))
+    return centres[y] + widths * rng.normal(size=(n, 30)), y, centres
+
+
+def test_weakly_linked_clusters_start_from_averages_along_edges():
+    X = _weakly_linked(600, 6)[0]
+    posterior = gc.UMAP().models(600)[0].posterior(X)
+    W = posterior.mean().toarray()
+    weights = (W + W.T) / (W + W.T).sum(axis=1, keepdims=True)
+    wanted = np.linalg.matrix_power((np.eye(600) + weights) / 2.0, 3) @ PCA(2).fit_transform(X)
+    Z = initialize("auto", X, posterior, 2, 0)
+    np.testing.assert_allclose(np.abs(Z), np.abs(wanted) / wanted[:, 0].std(), rtol=1e-4, atol=1e-4)
+
+
+def test_a_sheet_starts_from_eigenvectors():
+    X = gc.datasets.make_swiss_roll(600, random_state=0)[0]
+    posterior = gc.UMAP().models(600)[0].posterior(X)
+    same = [initialize(init, X, posterior, 2, 0) for init in ("auto", "spectral")]
+    np.testing.assert_array_equal(*same)
+
+
+def test_points_without_edges_keep_their_principal_components():
+    X = np.random.default_rng(0).normal(size=(43, 3))
+    weights = np.zeros((43, 43))
+    weights[:20, :20] = weights[20:40, 20:40] = 1.0 - np.eye(20)
+    weights[19, 20] = weights[20, 19] = 0.1
+    latent = gc.GraphModel(gc.Student(), "B")
+    posterior = gc.GraphCoupling(weights, latent, init="random", max_iter=1, random_state=0).fit(X).posterior_
+    np.fill_diagonal(weights[40:, 40:], 1.0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    wanted = np.linalg.matrix_power((np.eye(43) + weights) / 2.0, 3) @ PCA(2).fit_transform(X)
+    Z = initialize("auto", X, posterior, 2, 0)
+    np.testing.assert_allclose(np.abs(Z), np.abs(wanted) / wanted[:, 0].std(), rtol=1e-4, atol=1e-4)
+
+
+def test_clusters_that_are_weakly_linked_keep_their_arrangement():
+    """A spectral start draws each cluster to a dot, in any order: its distances between clusters correlate by .23."""
+    X, y, centres = _weakly_linked(2000, 20)
+    Z = gc.UMAP(random_state=0, max_iter=60).fit_transform(X)
+    means = np.array([Z[y == k].mean(axis=0) for k in range(20)])
+    assert np.corrcoef(pdist(means), pdist(centres))[0, 1] > 0.5
 
 
 def test_spectral_takes_what_rounding_hides_for_disconnected(recwarn):

@@ -71,11 +71,12 @@ VOCABULARY: dict[str, Word] = {
     ),
     "epsilon": Word('"auto" or float', "ε; see `ComponentCrossEntropy`.", [StrOptions({"auto"}), ABOVE_0]),
     "init": Word(
-        '{"ccpca", "pca", "random", "spectral"}, estimator or array of shape (n_samples, n_components)',
-        'The start. "ccpca": principal components of the averaged means of the input graph\'s connected components '
-        '(see `CCPCA`). "pca": principal components of X. "random": Gaussian noise, which the '
-        'default optimizer smooths along the graph\'s edges. "spectral": Laplacian eigenvectors '
-        "of the input's graph, also in place of the first two where there are no points. Or an estimator, such as "
+        '{"auto", "ccpca", "pca", "random", "spectral"}, estimator or array of shape (n_samples, n_components)',
+        'The start. "auto": "spectral" or, where that makes dots of weakly linked clusters, principal components whose '
+        'points are moved towards their neighbours. "ccpca": principal components of the averaged means of the input '
+        'graph\'s connected components (see `CCPCA`). "pca": principal components of X. "random": Gaussian noise, '
+        'which the default optimizer smooths along the graph\'s edges. "spectral": Laplacian eigenvectors of the '
+        "input's graph, also in place of the first three where there are no points. Or an estimator, such as "
         "``CCPCA()``, of which a clone is fitted to X. Each is scaled to the size at which the objective is least. An "
         "array is used as it is.",
         [str, "array-like", HasMethods(["fit_transform", "get_params"])],

@@ -183,7 +183,7 @@ class UMAP(SampledRepulsion):
     (150, 2)
     """
 
-    init: Any = parameter(default="spectral")
+    init: Any = parameter(default="auto")
     n_neighbors: int = parameter(default=15, like="neighbors of umap")
     min_dist: float = parameter(default=0.1)
     spread: float = parameter(default=1.0)

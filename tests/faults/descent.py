@@ -4,6 +4,14 @@ from tests.faults.fault import Fault
 
 FAULTS = [
     Fault("solve: embeddings are changed in place", "optimize/solve.py", "Z.flags.writeable = False", "pass", "test_extensions"),
+    Fault("starts: too many averages", "initializations.py", "_AVERAGES = 3", "_AVERAGES = 30", "test_initializations"),
+    Fault("starts: eigenvectors of weakly linked clusters", "initializations.py", "_UNEVEN, _SOME_POINTS = 4.0,",
+          "_UNEVEN, _SOME_POINTS = 1e9,", "test_initializations"),
+    Fault("starts: sheets from principal components", "initializations.py", "_UNEVEN, _SOME_POINTS = 4.0,",
+          "_UNEVEN, _SOME_POINTS = 0.4,", "test_initializations"),
+    Fault("starts: points without edges shrink", "initializations.py",
+          "Z = np.where(degrees > 0, (Z + pull(Z) / np.where(degrees > 0, degrees, 1.0)) / 2.0, Z)",
+          "Z = (Z + pull(Z) / np.where(degrees > 0, degrees, 1.0)) / 2.0", "test_initializations"),
     Fault("starts: rounding is a spread", "initializations.py", "spread = spread if spread > rounding else float(Z.std(axis=0).max())",
           "spread = spread if spread > 0 else float(Z.std(axis=0).max())", "test_initializations"),
     Fault("snapshots: integers are damage", "optimize/snapshots.py", 'if name != "basis"}', "if name}", "test_run_control"),

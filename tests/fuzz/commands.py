@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from graphcouple.cli import METHODS, main
 
-STARTS = ("ccpca", "pca", "random", "spectral")
+STARTS = ("auto", "ccpca", "pca", "random", "spectral")
 NAMES = ("plain", "with space", "$dollar$", "[bold]x[", "ümläut", "new\nline", "-dash", "a" * 120, "\x1b[31mred")
 CLASSES = ("a", "b", "$x^2$", "[/b]", "\x1b[2J", "naïve", "", "=1+1", "9" * 60)
 
