@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import check_sparse
+from graphcouple._support.validation import check_sparse, check_unmasked
 
 if TYPE_CHECKING:
     import igraph
@@ -284,11 +284,12 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
     ValueError
         When it is not square, holds NaN, or has the wrong number of nodes.
     """
-    kind = type(graph).__module__.partition(".")[0]
+    check_unmasked(graph, name)
+    kind = next((home for home in map(_package, type(graph).__mro__) if home in ("networkx", "igraph")), "")
     if sp.issparse(graph):
         check_sparse(graph, name)
         matrix = sp.csr_array(graph)
-    elif kind in ("networkx", "igraph"):
+    elif kind:
         matrix = sp.csr_array(_from_library(graph, kind, name))
     else:
         array: NDArray[Any] = np.asarray(graph)
@@ -308,6 +309,10 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
     if np.isnan(matrix.data).any():
         raise ValueError(f"{name} holds NaN; drop or impute those edges first.")
     return matrix
+
+
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
 
 
 def edges_of(matrix: sp.csr_array) -> tuple[Support, FloatArray]:

@@ -25,6 +25,10 @@ __all__ = ["embed", "score", "transform"]
 # Names of one metric; minkowski is the Euclidean distance unless it has parameters.
 _SAME = {"l2": "euclidean", "minkowski": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
 
+# Some of the reference's cells show which mean its principal components left out. If it differs between cells by more
+# than this share of a component's deviation, the data have changed.
+_SOME_CELLS, _CHANGED = 10_000, 0.01
+
 
 def embed(
     adata: Any,
@@ -349,6 +353,18 @@ def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str 
     mean, points = in_memory(mean), in_memory(points)
     centred = reference.uns.get("pca", {}).get("params", {}).get("zero_center", True)
     shift = np.asarray(mean.mean(axis=0)).ravel() @ components if centred else 0.0
+    own = np.asarray(reference.obsm["X_pca"])[:, : components.shape[1]] if "X_pca" in reference.obsm else components[:0]
+    if centred and own.shape == (reference.n_obs, components.shape[1]):
+        # A part of the cells keeps the components and the mean of all.
+        some = slice(None, None, -(-reference.n_obs // _SOME_CELLS))
+        own = own[some]
+        shifts = np.asarray(mean[some] @ components) - own
+        shift, changed = shifts.mean(axis=0), shifts.std(axis=0).max() > _CHANGED * own.std(axis=0).max()
+        if changed:
+            warn(
+                "the reference's data are not those of its obsm['X_pca'], so new cells have other coordinates; "
+                "run scanpy.pp.pca again, or pass layer, the data's name."
+            )
     return np.asarray(points @ components) - shift
 
 

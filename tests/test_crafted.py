@@ -63,6 +63,14 @@ def filled(value, shape):
         (filled(np.nan, (60, 4)), "NaN"),
         (filled(np.inf, (60, 4)), "points are not finite"),
         (filled(np.inf, (60, 2)), "embedding is not finite"),
+        (filled(1e300, (60, 4)), "whose squares overflow"),
+        (
+            arrays_changed(lambda array: array.astype(int) if array.shape == (60, 2) else array),
+            "not a table of numbers",
+        ),
+        (arrays_changed(lambda array: array.ravel() if array.shape == (60, 2) else array), "not a table of numbers"),
+        (lambda name, content: content.replace(b'"scale"', b'"scala"'), "damaged .KeyError"),
+        (lambda name, content: content.replace(b'"class": "TSNE"', b'"class": ["TSNE"]'), "which graphcouple does not"),
         (arrays_changed(lambda array: array[:7] if array.shape == (60, 2) else array), "60 points and 7 places"),
         (lambda name, content: content[:90] if name.endswith(".npy") else content, "damaged"),
         (lambda name, content: content[:40] if name == "model.json" else content, "damaged"),
@@ -70,11 +78,53 @@ def filled(value, shape):
         (lambda name, content: content.replace(b'"array0"', b'"array99"'), "damaged"),
         (lambda name, content: content.replace(b"(60, 4)", b"(9060, 4)".ljust(7)), "damaged"),
     ],
-    ids=["nan", "inf", "map", "rows", "array", "json", "deep", "missing", "header"],
+    ids=[
+        "nan",
+        "inf",
+        "map",
+        "scale",
+        "integers",
+        "flat",
+        "member",
+        "class",
+        "rows",
+        "array",
+        "json",
+        "deep",
+        "missing",
+        "header",
+    ],
 )
 def test_crafted_models_are_refused(model, tmp_path, change, said):
     with pytest.raises(ValueError, match=said):
         gc.load(crafted(model, tmp_path / "crafted.gc", change))
+
+
+@pytest.mark.parametrize(
+    ("options", "change"),
+    [
+        ({"unique": True}, lambda array: array[::-1]),
+        ({"unique": True}, lambda array: array + 1),
+        ({"unique": True}, lambda array: array[:-1]),
+        ({"n_landmarks": 30}, lambda array: array + 60),
+        ({"n_landmarks": 30}, lambda array: array - 60),
+        ({"n_landmarks": 30}, lambda array: array.astype(float)),
+    ],
+)
+def test_copies_and_landmarks_of_files_are_rows(tmp_path, options, change):
+    path = saved(
+        tmp_path / "model.gc",
+        gc.TSNE(perplexity=8, max_iter=5, random_state=0, **options).fit(np.concatenate([X, X[:5]])),
+    )
+    fitted = gc.load(path)
+    fitted.transform(X[:2])
+    size = 65 if "unique" in options else fitted.landmarks_.size
+
+    def changed(array):
+        return change(array) if array.dtype.kind == "i" and array.shape == (size,) else array
+
+    with pytest.raises(ValueError, match="copies"):
+        gc.load(crafted(path, tmp_path / "crafted.gc", arrays_changed(changed)))
 
 
 def test_generators_of_files_are_numpys(tmp_path):

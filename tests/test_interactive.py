@@ -195,3 +195,16 @@ def test_mistakes_are_named(rng):
     ]:
         with pytest.raises(ValueError, match=match):
             call()
+
+
+def test_whole_numbers_with_gaps_are_shown_in_full():
+    columns = _columns({"id": [1234567.0, 1234568.0, np.nan, 0.1234567]})
+    assert columns["id"] == ["1234567", "1234568", "nan", "0.123457"]
+    with pytest.raises(ValueError, match="two columns that read '1'"):
+        _columns({1: list("abcd"), "1": list("efgh")})
+
+
+def _columns(hover):
+    from graphcouple.plotting import _interactive
+
+    return _interactive._hover_columns(hover, 4, range(4))

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import graphcouple as gc
+from graphcouple.datasets._files import read_labels
 from graphcouple.laws.labels import target_codes
 from tests.reference import dense
 
@@ -246,3 +247,24 @@ def test_products_and_sums_of_maps_have_the_edges_of_both_and_of_either():
     for other in others:
         with pytest.raises(TypeError, match=r"only two fitted UMAPs can be joined, by .* Compose their means"):
             other()
+
+
+@pytest.mark.parametrize(
+    ("text", "n_points", "wanted"),
+    [
+        ("1\n2\n3\n", 2, None),
+        ("kind\n0\n1\n", 3, None),
+        ("kind\n0\n1\n", 2, [0, 1]),
+        ("kind\na\nb\n", 2, ["a", "b"]),
+        ("a\nb\n", 2, ["a", "b"]),
+        ("5\n", 1, [5]),
+    ],
+)
+def test_files_with_a_label_too_many_or_too_few(tmp_path, text, n_points, wanted):
+    path = tmp_path / "labels.txt"
+    path.write_text(text)
+    if wanted is None:
+        with pytest.raises(ValueError, match="give each point one label"):
+            read_labels(path, n_points)
+    else:
+        assert read_labels(path, n_points).tolist() == wanted

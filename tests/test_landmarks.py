@@ -219,3 +219,14 @@ def test_copies_and_read_only_rows_leave_the_landmarks(rng):
     for part in (matrix.data, matrix.indices, matrix.indptr):
         part.flags.writeable = False
     assert nearest_to_means(matrix, 20, np.random.RandomState(0)).size > 10
+
+
+def test_one_copy_starts_no_second_search_for_landmarks(monkeypatch):
+    from graphcouple.estimators import rows
+
+    calls, plain = [], rows._nearest_to_means
+    monkeypatch.setattr(rows, "_nearest_to_means", lambda *given: calls.append(1) or plain(*given))
+    X = np.random.default_rng(0).normal(size=(400, 200))
+    X[1] = X[0]
+    assert rows.nearest_to_means(X, 200, np.random.RandomState(0)).size < 0.95 * 200
+    assert len(calls) == 1

@@ -178,3 +178,18 @@ def test_curves_are_coded_by_one_number():
     assert held.embedding_.std() < 0.5 * curved.embedding_.std()
     with pytest.raises(ValueError, match="1 columns"):
         curved.inverse_transform(np.zeros((2, 2)))
+
+
+def test_functions_place_a_row_alike_in_any_batch():
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    new = np.random.default_rng(1).normal(size=(9, 5))
+    network, linear = (
+        gc.ParametricCoupling(gc.TSNE(perplexity=8, max_iter=10), features=features, random_state=0).fit(X)
+        for features in ("network", "linear")
+    )
+    coder, plain = gc.Autoencoder(max_iter=5, random_state=0).fit(X), gc.LinearAutoencoder().fit(X)
+    functions = [fitted.transform for fitted in (network, linear, coder)]
+    codes = [fitted.inverse_transform for fitted in (coder, plain, gc.PrecisionCoupling().fit(X))]
+    for function, rows in [(each, new) for each in functions] + [(each, new[:, :2]) for each in codes]:
+        np.testing.assert_array_equal(np.concatenate([function(row[None]) for row in rows]), function(rows))
+        np.testing.assert_array_equal(function(rows[::-1])[::-1], function(rows))

@@ -288,3 +288,25 @@ def test_draws_that_say_little_are_told():
     # The product of all kernels underflows, and its logarithm is finite.
     assert np.isfinite(found.value)
     assert found.standard_error > 0.1
+
+
+@dataclass(frozen=True)
+class BoundedGompertz(gc.Kernel):
+    """exp(1 − e^s), bounded where it is 0, as `check_kernel` advises."""
+
+    def log(self, sq_dist):
+        return 1.0 - np.exp(np.minimum(sq_dist, 700.0))
+
+    def grad_log(self, sq_dist):
+        return -np.exp(np.minimum(sq_dist, 700.0))
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_a_formula_bounded_where_the_kernel_is_zero(dim):
+    path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    r = np.linspace(0.0, 3.0, 200_001)
+    shell = 2.0 if dim == 1 else 2.0 * np.pi * r
+    # Two edges, each in both directions, on centred places of three points.
+    wanted = 2.0 * np.log(np.trapezoid(shell * np.exp(2.0 - 2.0 * np.exp(r**2)), r)) - 0.5 * dim * np.log(3.0)
+    found = gc.theory.PairwiseMRF(BoundedGompertz()).log_normalizer(path, dim).value
+    assert found == pytest.approx(wanted, abs=1e-6)

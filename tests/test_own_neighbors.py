@@ -2,6 +2,7 @@
 
 import warnings
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors, RadiusNeighborsTransformer, kneighbors_graph
 
 import graphcouple as gc
+from graphcouple.graphs import as_csr
 from graphcouple.neighbors import OwnNeighbors
 from graphcouple.neighbors.own_graph import neighbor_distances
 
@@ -228,3 +230,23 @@ def test_an_edge_prior_keeps_the_neighbors_that_are_given(X):
     np.put_along_axis(odds, indices, np.exp(-4.5 * dist**2), axis=1)
     odds *= favour
     np.testing.assert_allclose(found, odds / (1.0 + odds), rtol=1e-9, atol=1e-300)
+
+
+def test_masked_graphs_and_distances_are_refused():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    weights = np.exp(-np.square(X[:, None] - X).sum(axis=-1)) * (1.0 - np.eye(30))
+    latent = gc.GraphModel("student", "E")
+    with pytest.raises(ValueError, match="masked entries"):
+        gc.GraphCoupling(np.ma.masked_less(weights, 0.2), latent).fit()
+    indices = np.argsort(-weights, axis=1)[:, :5]
+    distances = np.ma.masked_greater(-np.log(np.take_along_axis(weights, indices, axis=1)), 2.0)
+    with pytest.raises(ValueError, match="masked entries"):
+        gc.UMAP(n_neighbors=5).fit(X, neighbors=(indices, distances))
+
+
+def test_graphs_of_ones_own_class():
+    class Roads(nx.Graph):
+        pass
+
+    np.testing.assert_array_equal(as_csr(Roads([(0, 1)]), "roads").toarray(), [[0.0, 1.0], [1.0, 0.0]])

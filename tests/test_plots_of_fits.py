@@ -133,3 +133,17 @@ def test_all_frames_of_a_film_have_axes_of_one_size(rng, tmp_path, monkeypatch):
     line.save(tmp_path / "fit.gif")
     np.testing.assert_allclose(np.diff(drawn[-1].get_xlim()), 1e-3 * np.diff(drawn[-1].get_ylim()))
     assert (drawn[-1].get_xlabel(), drawn[-1].get_ylabel()) == ("component 1", "rank")
+
+
+def test_long_names_keep_their_beginning_and_end():
+    names = np.array([f"k__Bacteria;p__Firmicutes;c__Clostridia;o__Clostridiales;f__Family_{i % 3}" for i in range(60)])
+    Z = np.random.default_rng(0).normal(size=(60, 2))
+    shown = [text.get_text() for text in gc.plot(Z, names).get_legend().get_texts()]
+    assert len(set(shown)) == 3
+    assert all(len(text) <= 60 and text.startswith("k__Bacteria") for text in shown)
+    scores = {name: ([0.5, 0.2], [0.01, 0.02]) for name in ("cost $x^$ y", "m" * 120 + "1", "m" * 120 + "2")}
+    maps = dict.fromkeys(scores, Z)
+    ax = gc.plotting.plot_front(scores, list(scores), maps, axes=("a", "b"), ax=gc.plot(Z))
+    assert len({text.get_text() for text in ax.texts}) == 3
+    figure = gc.plotting.plot_front(scores, list(scores), maps, axes=("a", "b")).figure
+    assert len({panel.get_title(loc="left") for panel in figure.axes if panel.get_title(loc="left")}) == 3

@@ -140,6 +140,7 @@ def test_components_stand_for_a_missing_matrix(cells, tmp_path):
     np.testing.assert_array_equal(read_points(tmp_path / "cells.h5ad", None)[0], cells.obsm["X_pca"])
 
 
+@pytest.mark.filterwarnings("ignore:the reference's data are not those")  # after a change of its components
 def test_a_query_is_projected_on_the_references_components(cells):
     """Components of the query alone differ; projected gene by gene, a cell of the reference gets its own place."""
     tsne = gc.TSNE(**SHORT)
@@ -263,3 +264,15 @@ def test_missing_labels_are_no_class():
     adata.obs["depth"] = adata.X[:, 0]
     with pytest.raises(ValueError, match="numbers that are not whole"):
         gc.scverse.score(adata, "X_map", use_rep="X", labels="depth")
+
+
+def test_a_part_of_the_reference_keeps_the_mean_of_all(cells):
+    part = cells[cells.obsm["X_pca"][:, 0] > 0].copy()
+    method = gc.TSNE(perplexity=10, **SHORT)
+    gc.scverse.embed(part, method)
+    wanted = method.transform(part.obsm["X_pca"][:5])
+    placed = gc.scverse.transform(part[:5].copy(), method, reference=part, copy=True)
+    np.testing.assert_allclose(placed.obsm["X_tsne"], wanted, atol=1e-2 * np.ptp(wanted))
+    part.X = 2.0 * part.X
+    with pytest.warns(UserWarning, match="the reference's data are not those"):
+        gc.scverse.transform(part[:5].copy(), method, reference=part, copy=True)

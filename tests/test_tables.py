@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import graphcouple as gc
 from graphcouple.datasets import _columns
 from graphcouple.datasets._files import read_labels, read_points, read_texts
 
@@ -183,7 +184,7 @@ def test_an_index_is_left_out_and_years_are_names(tmp_path, kind):
         with pytest.warns(UserWarning, match=f"the first column of t.{kind}, '{name}', is left out as an index"):
             np.testing.assert_allclose(read(counted), rows)
         np.testing.assert_allclose(read(counted, columns=[name, "b"]), np.c_[counter, rows[:, 1]])
-    for name, counter in (("age", np.arange(12) + 30), ("grid", np.arange(12) + 30), ("id", np.arange(12)[::-1])):
+    for name, counter in (("age", np.arange(12) + 30), ("grid", np.arange(12) + 30)):
         assert read(pd.concat([pd.Series(counter, name=name), table], axis=1)).shape == (12, 4)
     assert read(table.iloc[:0].assign(id=[])).shape == (0, 4) if kind == "parquet" else True
     for names in (["2001", "2002", "2003"], ["1", "2", "3"]):
@@ -326,3 +327,30 @@ def test_tables_that_cannot_be_read_are_refused(tmp_path, text, labels, message)
     (tmp_path / "t.csv").write_bytes(text.encode("latin-1"))
     with pytest.raises(ValueError, match=message):
         read_points(tmp_path / "t.csv", labels)
+
+
+def test_identifiers_out_of_order_are_told(tmp_path):
+    ids = np.random.default_rng(0).permutation(30)
+    rows = "".join(f"{k},{k % 7}.5,{k % 3}.25\n" for k in ids)
+    (tmp_path / "table.csv").write_text(f"id,a,b\n{rows}")
+    with pytest.warns(UserWarning, match="'id', looks like an identifier"):
+        assert read_points(tmp_path / "table.csv", None)[0].shape == (30, 3)
+    (tmp_path / "other.csv").write_text(f"width,a,b\n{rows}")
+    assert read_points(tmp_path / "other.csv", None)[0].shape == (30, 3)
+
+
+def test_the_index_that_pandas_names_is_no_feature(tmp_path):
+    pd.DataFrame({"key": [7, 1, 9], "a": [1.0, 2, 3], "b": [4, 5, 6]}).set_index("key").to_parquet(
+        tmp_path / "t.parquet"
+    )
+    np.testing.assert_array_equal(read_points(tmp_path / "t.parquet", None)[0], [[1, 4], [2, 5], [3, 6]])
+    X, y = read_points(tmp_path / "t.parquet", "key")
+    assert X.shape == (3, 2)
+    assert y.tolist() == [7, 1, 9]
+
+
+def test_a_last_label_that_reads_like_a_name(tmp_path):
+    (tmp_path / "table.csv").write_text("1.0,2.0,y\n1.1,2.1,n\n2,3,y\n")
+    X, y = gc.datasets.load("pendigits", tmp_path / "table.csv")
+    assert X.shape == (3, 2)
+    assert y.tolist() == ["y", "n", "y"]

@@ -34,6 +34,13 @@ def _phase(seed, i, j):
 
 
 @jit
+def _n_draws(epoch, frequency, seed, i, j):
+    f = np.float64(frequency)
+    u = _phase(seed, i, j)
+    return int((epoch + 1) * f + u) - int(epoch * f + u)
+
+
+@jit
 def alias_table(weights, keep, other):
     """Fill Vose's tables: index i is kept with probability keep[i], otherwise replaced by other[i]."""
     n = weights.size
@@ -105,11 +112,12 @@ def _push(here, i, old, sample, repelling, softening, size, cap, sq_dist, weight
 @jit
 def sampled_rows(
     start, stop, epoch, seed, rate, clip, softening, attracting, repelling, strength, n_negative, n_pulls,
-    indptr, indices, frequency, keep, other, old, new,
+    indptr, indices, frequency, own, keep, other, old, new,
 ):  # fmt: skip
     """Move the points start to stop by one epoch.
 
     An edge of frequency f is drawn floor((t + 1) f + u) − floor(t f + u) times in epoch t; u is the phase of its pair.
+    `own` are the frequencies of the edges among a point's copies, which only bring pushes.
     """
     n_dims = old.shape[1]
     here = np.empty(n_dims)
@@ -117,16 +125,14 @@ def sampled_rows(
     sq_dist = np.empty(n_negative)
     weight = np.empty(n_negative)
     cap = rate * clip
+    push = 2.0 * rate * strength * n_pulls
     for i in range(start, stop):
         for a in range(n_dims):
             here[a] = old[i, a]
         stream = _mixed(_mixed(seed + _GOLDEN * np.uint64(epoch + 1)) + _GOLDEN * np.uint64(i + 1))
         for e in range(indptr[i], indptr[i + 1]):
             j = np.int64(indices[e])
-            f = np.float64(frequency[e])
-            u = _phase(seed, i, j)
-            n_draws = int((epoch + 1) * f + u) - int(epoch * f + u)
-            for _ in range(n_draws):
+            for _ in range(_n_draws(epoch, frequency[e], seed, i, j)):
                 for _ in range(n_pulls):
                     near = 0.0
                     for a in range(n_dims):
@@ -135,6 +141,9 @@ def sampled_rows(
                     for a in range(n_dims):
                         here[a] += min(max(pull * (here[a] - old[j, a]), -cap), cap)
                 stream = _draw(stream, keep, other, sample)
-                _push(here, i, old, sample, repelling, softening, 2.0 * rate * strength * n_pulls, cap, sq_dist, weight)
+                _push(here, i, old, sample, repelling, softening, push, cap, sq_dist, weight)
+        for _ in range(_n_draws(epoch, own[i], seed, i, i)):
+            stream = _draw(stream, keep, other, sample)
+            _push(here, i, old, sample, repelling, softening, push, cap, sq_dist, weight)
         for a in range(n_dims):
             new[i, a] = here[a]

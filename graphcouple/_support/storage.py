@@ -111,8 +111,15 @@ def _mode_of(target: Path) -> int:
 
 def read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str = FORMAT) -> dict[str, Any]:
     """Return the content that `write` wrote; only objects of these `classes`, given by name, are created."""
-    try:
+    with damages_named(path):
         return _read(path, classes, kind)
+
+
+@contextmanager
+def damages_named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise a `ValueError` that names the file for the errors that damaged content leads to."""
+    try:
+        yield
     except _DAMAGES as error:
         raise ValueError(
             f"{os.fspath(path)} is damaged ({type(error).__name__}: {error}); use an intact copy, or fit again."

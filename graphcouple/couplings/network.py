@@ -20,6 +20,7 @@ from graphcouple.couplings.base import Objective
 from graphcouple.couplings.parametric import features_of
 from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.neighbors.projection import row_by_row
 
 # h, and h' as a function of h.
 _ACTIVATIONS: dict[str, tuple[Callable[[FloatArray], Any], Callable[[FloatArray], Any]]] = {
@@ -110,8 +111,9 @@ class Network:
 
     def __call__(self, X: Any) -> FloatArray:
         """Return the places of points, of shape (n, n_components)."""
+        points = self.standardized(X)
         with one_blas_thread():
-            return self.places(self.standardized(X))
+            return row_by_row(self.places, points, np.empty((len(points), self.biases[-1].size)))
 
     def standardized(self, X: Any) -> FloatArray:
         """Return centred and scaled points."""

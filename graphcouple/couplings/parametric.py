@@ -17,6 +17,7 @@ from graphcouple._support.validation import fit_of, warn
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray
+from graphcouple.neighbors.projection import product_of_rows
 
 # Features that vary less, relative to their size or to the widest, are rounding errors; so are directions, in squares.
 _NO_SPREAD = 1e-12
@@ -50,7 +51,7 @@ class FeatureMap:
 
     def __call__(self, X: Any) -> FloatArray:
         """Return the places of points, of shape (n, n_components)."""
-        return np.asarray(features_of(X, self.features) @ self.weights - self.mean @ self.weights)
+        return product_of_rows(features_of(X, self.features), self.weights) - self.mean @ self.weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,6 +89,12 @@ def without_index(path: Path, X: NDArray[Any], names: Sequence[str]) -> NDArray[
     counts = len(X) >= _FEWEST and bool((X[:, 0] == X[0, 0] + np.arange(len(X))).all())
     counts = counts and (X[0, 0] in (0, 1) or re.search(_ID, names[0]) is not None)
     if X.shape[1] == 1 or not (counts or names[0] == "Unnamed: 0"):
+        are_names = X.shape[1] > 1 and re.search(_ID, names[0]) and np.unique(X[:, 0]).size == len(X) >= _FEWEST
+        if are_names and not (X[:, 0] % 1).any():
+            warn(
+                f"the first column of {path.name}, {names[0]!r}, looks like an identifier, and is used as a "
+                "coordinate; choose the points with the command's option --columns, or drop it."
+            )
         return X
     warn(
         f"the first column of {path.name}, {names[0]!r}, is left out as an index; the command's option --columns "

@@ -167,6 +167,11 @@ def first_row_of(path: Path) -> list[str]:
     return parquet_names(path) if suffix_of(path) == ".parquet" else _head(path)[0]
 
 
+def has_names(path: Path) -> bool:
+    """Return whether a table's columns have names."""
+    return suffix_of(path) == ".parquet" or (suffix_of(path) in TABLES and _head(path)[2])
+
+
 def mark_of(path: Path) -> str:
     """Return what separates the columns: by the file's name, unless only another mark is in the first line."""
     usual = "\t" if suffix_of(path).startswith(".tsv") else ","
@@ -365,6 +370,10 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     while texts and not texts[-1]:
         del texts[-1]
     below = slice(int(len(texts) == n_points + 1), len(texts))
+    if len(texts) > 1 and all(map(_is_number, texts[1:])) and (below.start > 0) == _is_number(texts[0]):
+        counted = f"{len(texts)} numbers" if below.start else f"the name {texts[0]!r} and {len(texts) - 1} labels"
+        if below.start or len(texts) == n_points:
+            raise ValueError(f"{path.name} holds {counted} for {n_points} points; give each point one label.")
     check_labels(path, texts[below])
     if texts[below] and all(len(row) > 1 for row in rows[below]):
         raise ValueError(

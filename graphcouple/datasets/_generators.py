@@ -117,7 +117,9 @@ def make_swiss_roll(
     seed = random_state
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31))
-    return roll(check_integer("n_samples", n_samples, 1), noise=noise, hole=hole, random_state=seed)
+    X, t = roll(check_integer("n_samples", n_samples, 1), noise=noise, hole=hole, random_state=seed)
+    # scikit-learn's t of one point is a number.
+    return X, np.atleast_1d(t)
 
 
 def make_waveform(

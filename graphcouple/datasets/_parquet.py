@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ def read_parquet(
     pl = require("polars", "reading Parquet needs polars", "parquet")
     try:
         lazy = pl.scan_parquet(path, glob=False)
-        schema = _schema(lazy)
+        schema = _schema(lazy, path, keep=(labels, *(chosen or ()), *apart))
         n_rows = int(lazy.select(pl.len()).collect().item())
         names = list(schema)
         place, places = roles_of(path, names, labels, chosen, apart)
@@ -48,7 +49,7 @@ def parquet_names(path: Path) -> list[str]:
     """Return the names of the columns; none if the file is damaged, of which `read_parquet` says more."""
     pl = require("polars", "reading Parquet needs polars", "parquet")
     try:
-        return list(_schema(pl.scan_parquet(path, glob=False)))
+        return list(_schema(pl.scan_parquet(path, glob=False), path))
     except (pl.exceptions.PolarsError, OSError):
         return []
 
@@ -58,7 +59,7 @@ def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     import polars as pl
 
     lazy = pl.scan_parquet(path, glob=False)
-    known = list(_schema(lazy))
+    known = list(_schema(lazy, path, keep=names))
     places = {name: known[column_of(path, name, known)] for name in names}
     texts = [pl.col(place).cast(pl.String).str.strip_chars().fill_null("") for place in dict.fromkeys(places.values())]
     try:
@@ -68,9 +69,14 @@ def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     return {name: table[place].to_list() for name, place in places.items()}
 
 
-def _schema(lazy: Any) -> dict[str, Any]:
-    """Return the types of the columns, by name, without pandas' index."""
-    return {name: dtype for name, dtype in lazy.collect_schema().items() if not name.startswith(_INDEX)}
+def _schema(lazy: Any, path: Path, keep: Sequence[str | None] = ()) -> dict[str, Any]:
+    """Return the types of the columns, by name, without pandas' index, unless it is to be kept."""
+    import polars as pl
+
+    by_pandas = json.loads(pl.read_parquet_metadata(path).get("pandas", "{}"))
+    index = {name for name in by_pandas.get("index_columns", []) if isinstance(name, str)}.difference(keep)
+    columns = lazy.collect_schema().items()
+    return {name: dtype for name, dtype in columns if name not in index and not name.startswith(_INDEX)}
 
 
 def _is_list(path: Path, columns: list[str], schema: dict[str, Any]) -> bool:

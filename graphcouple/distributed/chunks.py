@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_unmasked, require
+from graphcouple.neighbors.points import check_scale
 
 # Without this check, the reader of Parquet would fail on them without a remedy.
 _OTHER_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".gz", ".mtx", ".mat", ".h5", ".h5ad")
@@ -96,3 +97,4 @@ def check_finite(rows: NDArray[Any], numbers: NDArray[Any]) -> None:
     bad = ~np.isfinite(rows).all(axis=1)
     if bad.any():
         raise ValueError(f"X must be finite, and is not in row {numbers[bad][0]}; drop or fix the rows that are not.")
+    check_scale(rows, "X")

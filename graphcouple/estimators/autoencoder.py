@@ -90,7 +90,7 @@ class LinearAutoencoder(EmbeddingEstimator):
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return the points Z D + mean that codes stand for, of shape (n_new, n_features)."""
-        return self._checked_places(Z) @ self.decoder_ + self.mean_
+        return product_of_rows(self._checked_places(Z), self.decoder_) + self.mean_
 
 
 @estimator

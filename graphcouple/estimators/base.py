@@ -367,6 +367,11 @@ class CouplingEstimator(PlacesNewPoints):
         remembered = {"described": _described(self.sentence), **remembered}
         super()._recall({"space": None, "landmarks": None, "function": None, "seed": None, **remembered})
         self._posterior = self._regressor = None
+        n, landmarks = len(self.embedding_), self._landmarks
+        if (self._rows is not None and self._rows.n_rows != n) or (
+            landmarks is not None and not _are_rows(landmarks, n)
+        ):
+            raise ValueError(f"the file is damaged: its copies or landmarks are not among its {n} rows. Fit again.")
         if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
             raise ValueError(
                 f"the file is damaged: it has {self._given.X.shape[0]} points and {len(self._places)} places. "
@@ -378,6 +383,11 @@ class CouplingEstimator(PlacesNewPoints):
     @property
     def _stated_law(self) -> Any:
         return self._laws["input"]
+
+
+def _are_rows(landmarks: IntArray, n: int) -> bool:
+    """Return whether numbers of rows ascend, from 0 to below n."""
+    return landmarks.dtype.kind == "i" and bool(np.diff(landmarks, prepend=-1, append=n).min() > 0)
 
 
 def _described(sentence: Sentence) -> list[tuple[str, str]]:

@@ -98,7 +98,7 @@ def conditioned_law(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
     """Return the input's law with its points; None if the input is a graph or a posterior."""
     for law in (sentence.input, sentence.latent):
         for kernel in law.kernels if isinstance(law, GraphLaw) else ():
-            require_sound(kernel)
+            require_sound(kernel, moves=law is sentence.latent)
     if isinstance(sentence.input, GraphLaw):
         classes = rows.y if rows.codes is None else rows.codes
         return sentence.input.given(rows.X, rows.neighbors, rows.weights, classes)
@@ -221,8 +221,7 @@ def _of_network(
     points = network.standardized(X)
     if plain.stopped:
         # Who stops the plain map waits for no second descent; regression is short.
-        with one_blas_thread():
-            Z = network.places(points)
+        Z = network(X)
         return replace(plain, Z=Z, loss=objective.value(Z)), network
     first = plain.n_iter
     if (watch := run["callback"]) is not None:
@@ -232,8 +231,8 @@ def _of_network(
     loss = OfNetwork(bounded(objective, optimizer), network, points)
     with one_blas_thread():
         solution = solve(loss + decay * weight_decay(network) if decay else loss, network.parameters, LBFGS(), **run)
-        fitted = network.with_parameters(solution.Z)
-        Z = fitted.places(points)
+    fitted = network.with_parameters(solution.Z)
+    Z = fitted(X)
     value = objective.value(Z)
     if (lost := (value - plain.loss) / len(points)) > _MOST_LOST:
         warn(

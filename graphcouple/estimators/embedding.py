@@ -272,7 +272,10 @@ class EmbeddingEstimator(ScikitTransformer):
                 raise ValueError(f"the file is damaged: scikit-learn has no output {output!r}. Fit again.")
             made.set_output(transform=output)
         vars(made).update(saved["fitted"])
-        if not np.isfinite(made.embedding_).all():
+        Z = getattr(made, "embedding_", None)
+        if not (isinstance(Z, np.ndarray) and Z.ndim == 2 and Z.dtype.kind == "f"):
+            raise ValueError("the file is damaged: its embedding is not a table of numbers. Fit again.")
+        if not np.isfinite(Z).all():
             raise ValueError("the file is damaged: its embedding is not finite. Fit again.")
         made._recall(saved["remembered"])
         return made

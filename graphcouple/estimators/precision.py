@@ -154,4 +154,4 @@ class PrecisionCoupling(EmbeddingEstimator):
         """Map embedded points back to the data's space, in the span of the kept components."""
         points = self._checked_places(Z)
         back = np.where(self._ratio > 0, 1.0 / np.where(self._ratio > 0, self._ratio, 1.0), 0.0)
-        return (points * back.astype(self._ratio.dtype)) @ self.components_ + self.mean_
+        return product_of_rows(points * back.astype(self._ratio.dtype), self.components_) + self.mean_

@@ -62,7 +62,9 @@ def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> In
     found = _nearest_to_means(X, n_landmarks, rng)
     if found.size > _ENOUGH * n_landmarks or (equal := EqualRows.of(X)) is None:
         return found
-    # Centres that begin at copies of a point stay together.
+    # Centres that begin at copies of a point stay together; copies that are few do not explain the missing landmarks.
+    if X.shape[0] - equal.first.size < n_landmarks - found.size:
+        return found
     if equal.first.size <= n_landmarks:
         return equal.first
     return equal.first[_nearest_to_means(X[equal.first], n_landmarks, rng)]
@@ -92,6 +94,15 @@ class EqualRows:
 
     first: IntArray
     point: IntArray
+
+    @classmethod
+    def checked(cls, first: IntArray, point: IntArray) -> EqualRows:
+        """Return the equal rows of a file; raise unless both arrays fit together."""
+        sound = point.ndim == 1 and point.dtype.kind == first.dtype.kind == "i" and point.size > 0
+        sound = sound and point.min() == 0 and point.max() == first.size - 1
+        if not sound or not np.array_equal(first, np.unique(point, return_index=True)[1]):
+            raise ValueError("the file is damaged: its copies of rows do not fit together. Fit again.")
+        return cls(first, point)
 
     @classmethod
     def of(cls, X: Any) -> EqualRows | None:

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from graphcouple import couplings, kernels, laws, neighbors, optimize, summation
-from graphcouple._support.storage import read
+from graphcouple._support.storage import damages_named, read
 from graphcouple.couplings import fixed_map, matching
 from graphcouple.estimators import rows
 from graphcouple.estimators.embedding import EmbeddingEstimator
@@ -31,7 +31,7 @@ def known_classes() -> dict[str, Any]:
         if isinstance(made, type) and (dataclasses.is_dataclass(made) or issubclass(made, bases))
     }
     known |= {law.__name__: law for law in (*_laws_of_graphs(priors.RandomGraph), copies.Copies)}
-    return known | {"Support": Support.checked}
+    return known | {"Support": Support.checked, "EqualRows": rows.EqualRows.checked}
 
 
 def _laws_of_graphs(base: type) -> Iterator[type]:
@@ -78,10 +78,11 @@ def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:
     """
     known = known_classes() | {made.__name__: made for made in classes}
     saved = read(path, known)
-    kind = known.get(saved.get("class", ""))
+    kind = known.get(str(saved.get("class")))
     if not (isinstance(kind, type) and issubclass(kind, EmbeddingEstimator)):
         raise ValueError(
             f"{os.fspath(path)} holds an estimator of class {saved.get('class')!r}, which graphcouple does not have; "
             "if it is your own, pass it in classes=."
         )
-    return kind._loaded(saved)
+    with damages_named(path):
+        return kind._loaded(saved)

@@ -100,23 +100,30 @@ def check_kernel(kernel: Any) -> KernelReport:
     >>> print(gc.check_kernel(Laplace(0.1)))
     Laplace(width=0.1) is sound: a cusp at distance 0, varies over a length of 0.1, bounded and integrable in the plane
     """
-    for check in (_check_fields, _check_arrays, _check_derivative, _check_statements, _check_compilation):
-        check(kernel)
+    _check_values(kernel)
+    _check_forces(kernel)
     plane, reach = Assumptions(*kernel.assumptions(2)), measured.reach(kernel)
     return KernelReport(kernel, float(kernel.order_at_zero), float(kernel.length), plane, reach)
 
 
-def require_sound(kernel: Kernel) -> None:
-    """Check each user-defined kernel once, and raise the errors of `check_kernel`."""
+def require_sound(kernel: Kernel, moves: bool = True) -> None:
+    """Check each user-defined kernel once, and raise the errors of `check_kernel`; of forces if it `moves` points."""
     own = type(kernel).__module__.startswith("graphcouple.")
     if own and not any(isinstance(getattr(kernel, field.name), Kernel) for field in dataclasses.fields(kernel)):
         return
     # Only kernels of the right fields can be hashed.
     _check_fields(kernel)
     _check_once(kernel)
+    if moves:
+        _check_forces(kernel)
 
 
-_check_once = lru_cache(maxsize=256)(check_kernel)
+def _check_values(kernel: Any) -> None:
+    for check in (_check_fields, _check_arrays, _check_derivative, _check_statements, _check_compilation):
+        check(kernel)
+
+
+_check_once = lru_cache(maxsize=256)(_check_values)
 
 
 def _name(kernel: Any) -> str:
@@ -178,7 +185,7 @@ def _check_arrays(kernel: Kernel) -> None:
 
 
 @np.errstate(all="ignore")
-def _check_derivative(kernel: Kernel) -> None:
+def _check_forces(kernel: Kernel) -> None:
     dist = _distances(kernel)
     s = np.square(dist)
     forces = np.exp(kernel.log(s)) * kernel.grad_log(s)
@@ -188,6 +195,12 @@ def _check_derivative(kernel: Kernel) -> None:
             f"{_name(kernel)}.grad_log is infinite at distance {dist[int(np.argmax(np.isnan(forces)))]:.3g}, where the "
             "kernel is 0, so forces would be NaN: bound it, as by np.exp(np.minimum(sq_dist, 700))."
         )
+
+
+@np.errstate(all="ignore")
+def _check_derivative(kernel: Kernel) -> None:
+    dist = _distances(kernel)
+    s = np.square(dist)
     up, down = kernel.log(s * (1.0 + _STEP)), kernel.log(s * (1.0 - _STEP))
     # Compare in units of 1/d², so that the scale of a formula does not matter.
     slope = (up - down) / (2.0 * _STEP)

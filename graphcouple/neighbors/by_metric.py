@@ -32,6 +32,9 @@ _EXACT_WORK = 1e11
 # Distances that differ by less than this share of the largest count as equal.
 _ROUNDING = 1e-5
 
+# The inverse of correlations with a larger condition number has fewer than four digits.
+_MOST_CONDITION = 1e12
+
 # The symmetry of a user's metric is checked on this many rows.
 _ROWS_TRIED = 10
 
@@ -298,12 +301,20 @@ def _complete(X: Any, metric: Any, params: dict[str, Any]) -> dict[str, Any]:
         others = {name: value for name, value in params.items() if name != "V"}
         covariance = params["V"] if "V" in params else np.cov(X.toarray().T if sp.issparse(X) else X.T)
         try:
-            return {**others, "VI": np.linalg.inv(np.asarray(covariance, dtype=np.float64))}
+            return {**others, "VI": _inverse(np.asarray(covariance, dtype=np.float64))}
         except (np.linalg.LinAlgError, ValueError) as error:
             raise ValueError(
                 f"metric_params: V must be an invertible matrix of covariances ({error}); or pass VI."
             ) from error
     return params
+
+
+def _inverse(covariance: FloatArray) -> FloatArray:
+    """Return the inverse of a covariance; raise if only rounding makes it invertible."""
+    widths = np.sqrt(np.abs(np.diagonal(covariance)))
+    if not widths.all() or not np.linalg.cond(covariance / np.outer(widths, widths)) < _MOST_CONDITION:
+        raise ValueError("columns depend on each other linearly, or are more than the rows; drop some of them")
+    return np.asarray(np.linalg.inv(covariance))
 
 
 def coordinates_of(X: Any, metric: Any) -> Any:
@@ -365,7 +376,8 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
         if (X < 0).any():
             raise ValueError("precomputed distances must not be negative; pass distances, not similarities.")
         largest = float(np.abs(X).max(initial=0.0))
-        if float(np.abs(np.diagonal(X)).max(initial=0.0)) > _ROUNDING * largest:
+        own = float(np.abs(np.diagonal(X)).max(initial=0.0))
+        if own > _ROUNDING * largest:
             similar = (np.diagonal(X) >= X.max(axis=1)).all()
             remedy = " X looks like similarities; pass distances, such as 1 - X if the diagonal is 1." * bool(similar)
             raise ValueError(f"precomputed distances of points to themselves, on the diagonal of X, must be 0.{remedy}")
@@ -375,6 +387,10 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
                     "precomputed distances must be symmetric, and fill only one triangle of X; pass X + X.T."
                 )
             raise ValueError("precomputed distances must be symmetric; take (X + X.T) / 2 if they should be.")
+        if own > 0:
+            # A point that is not nearest to itself would take another's place.
+            X = X.copy()
+            np.fill_diagonal(X, 0.0)
         return SquareDistances(X)
     plain = all(name == "p" and np.ndim(value) == 0 for name, value in (metric_params or {}).items())
     if isinstance(metric, str) and plain and (metric, metric_params or {}) in _EUCLIDEAN:

@@ -165,7 +165,7 @@ class Searched(Distances):
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
     ) -> tuple[Support, FloatArray]:
         """Return the points nearest to new ones; see `Distances`."""
-        k = self.n_points if n_neighbors is None else min(n_neighbors, self.n_points)
+        k = min(check_integer("n_neighbors", self.n_points if n_neighbors is None else n_neighbors, 1), self.n_points)
         self._check_new(X_new)
         return self._to_nearest(X_new, k, n_jobs, search)
 
@@ -187,11 +187,11 @@ class Searched(Distances):
         params = dict(self.params or {})
         of_powers = self.metric == "minkowski"
         # A ball tree loses neighbours where the triangle inequality fails, as it may for a function. For negative
-        # entries, scikit-learn's own loops have another Bray-Curtis distance than SciPy. Most of its trees refuse
-        # weights.
+        # entries, scikit-learn's own loops have another Bray-Curtis distance than SciPy, and far from the origin they
+        # lose the digits of squared distances. Most of its trees refuse weights.
         p = params.pop("p", 2) if of_powers else None
         refused = "w" in params and (not of_powers or p == np.inf)
-        plain = callable(self.metric) or self.metric == "braycurtis" or refused
+        plain = callable(self.metric) or self.metric in ("braycurtis", "sqeuclidean") or refused
         options = {"metric": self.metric, "p": p, "metric_params": params}
         options |= {"algorithm": "brute" if plain else "auto", "n_jobs": effective_n_jobs(n_jobs)}
         finder = NearestNeighbors(n_neighbors=k, **options).fit(X)
@@ -252,6 +252,10 @@ class Euclidean(Searched):
         if sp.issparse(self.X):
             sq_norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
             short = sq_dist <= CANCELLED * (sq_norms[support.rows] + sq_norms[support.indices])
+            # If all distances of a row lost their digits, its nearest points may have been lost too.
+            if short.reshape(-1, n_neighbors).all(axis=1).any() and np.prod(self.X.shape) <= DENSE_ENTRIES:
+                self.X = self.X.toarray()
+                return self.nearest(n_neighbors, n_jobs, search)
             sq_dist[short] = self.of_edges(support.select(short), n_jobs)
             return support, sq_dist
         sq_dist = self.of_edges(support, n_jobs)

@@ -27,6 +27,10 @@ from graphcouple.neighbors.recall import MOST_CANDIDATES, RECALL, Sample, enough
 # Extra candidates when the projection is exact, since rounding to single precision may change their order.
 _SPARE_CANDIDATES = 8
 
+# Candidates in single precision must include this share of the sample's neighbours, or the search is in double.
+# Clusters that share a list are far from its middle, and a squared distance of 10^8 rounds to a multiple of 8.
+_LEAST_RECALL = 0.97
+
 # Lists of about 512 points are large enough for fast matrix products, and a few of them hold the neighbours.
 _POINTS_A_LIST = 512
 _MOST_LISTS = 8192
@@ -115,14 +119,18 @@ class InvertedFile:
         self.n_candidates = min(max(n_candidates, n_neighbors + _SPARE_CANDIDATES), n_rows or X.shape[0])
         n_lists = int(np.clip(2 ** round(np.log2((n_rows or X.shape[0]) / _POINTS_A_LIST)), 1, _MOST_LISTS))
         self.means, list_of = trained_lists(points, n_lists, n_jobs)
+        self.is_double = False
         self._fill(points, list_of)
         self.nearest_lists = lists_by_distance(self.centres, _MOST_SEARCHED)
         self._search_enough_lists(sample, points[sample.rows])
+        if self._recall(sample, points[sample.rows]) < _LEAST_RECALL:
+            self.is_double = True
+            self._fill(points, list_of)
 
     @property
     def lists(self) -> dict[str, Any]:
         """The arrays and numbers from which `from_lists` makes the file again, in a fifth of the time."""
-        counts = {name: int(getattr(self, name)) for name in ("n_neighbors", "n_candidates", "n_probed")}
+        counts = {name: int(getattr(self, name)) for name in ("n_neighbors", "n_candidates", "n_probed", "is_double")}
         arrays = {"means": self.means, "list_of": self.list_of.astype(np.int32), "n_searched": self.n_searched}
         return {**vars(self.projection), **counts, **arrays}
 
@@ -140,6 +148,8 @@ class InvertedFile:
         self.projection = Projection(lists["mean"], lists["unit"], lists["axes"])
         self.n_neighbors, self.n_candidates = lists["n_neighbors"], lists["n_candidates"]
         self.n_probed, self.n_searched, self.means = lists["n_probed"], lists["n_searched"], lists["means"]
+        # Older files lack it.
+        self.is_double = bool(lists.get("is_double", False))
         list_of, n_lists = lists["list_of"].astype(np.int64), len(self.means)
         most, axes = min(n_lists, _MOST_SEARCHED), self.projection.axes
         n_dims = X.shape[1] if axes is None else axes.shape[1] + 1
@@ -166,7 +176,7 @@ class InvertedFile:
         self.starts = np.searchsorted(list_of[self.order], np.arange(len(self.means) + 1))
         # Single precision keeps the digits of points relative to the middle of their list. A median is robust to a
         # distant point that has no list of its own.
-        self.points = np.empty((n, n_dims + 1), dtype=np.float32)
+        self.points = np.empty((n, n_dims + 1), dtype=np.float64 if self.is_double else np.float32)
         for center, (a, b) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
             if b > a:
                 members = points[self.order[a:b]]
@@ -221,6 +231,15 @@ class InvertedFile:
             in_lists = np.bincount(places[self.list_of[neighbors]], minlength=hits.size)[: hits.size]
             hits += np.minimum(np.cumsum(in_lists), self.n_neighbors)
         self.n_probed = int(np.searchsorted(hits[:-1] / (self.n_neighbors * sample.rows.size), RECALL)) + 1
+
+    def _recall(self, sample: Sample, rows: NDArray[Any]) -> float:
+        """Return the share of the sample's neighbours that are candidates."""
+        lists = self.list_of[sample.rows]
+        order = np.argsort(lists, kind="stable")
+        with one_blas_thread():
+            candidates = self._candidates(rows[order].astype(np.float64), lists[order], None)
+        found = [np.isin(sample.neighbors[row], names).sum() for row, names in zip(order, candidates, strict=True)]
+        return float(np.minimum(found, self.n_neighbors).mean() / self.n_neighbors)
 
     def _seeking(self, points: NDArray[Any]) -> NDArray[Any]:
         """Return query points; their last coordinate, the length of the dropped components, is 0."""
@@ -312,12 +331,12 @@ class InvertedFile:
         """
         from graphcouple._numba.nearest import fill_seeking, keep_nearest
 
-        points = self._seeking(points)
-        distances = np.full((len(points), self.n_candidates), np.inf, dtype=np.float32)
+        points, dtype = self._seeking(points), self.points.dtype
+        distances = np.full((len(points), self.n_candidates), np.inf, dtype=dtype)
         candidates = np.full(distances.shape, -1, dtype=np.int32)
         height = len(points) if together is None else together
-        queries = np.zeros((height, points.shape[1] + 1), dtype=np.float32)
-        sq_norms = np.empty(height, dtype=np.float32)
+        queries = np.zeros((height, points.shape[1] + 1), dtype=dtype)
+        sq_norms = np.empty(height, dtype=dtype)
         queries[:, -1] = 1.0
         for k, rows in self._by_searched_list(points, lists, together):
             starts = range(self.starts[k], self.starts[k + 1], _COLUMNS_AT_ONCE)

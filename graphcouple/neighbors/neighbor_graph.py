@@ -24,6 +24,9 @@ METRICS = {name: name for name in (*_ALIKE, *_OTHER)} | {"cityblock": "manhattan
 # Largest entry for PyNNDescent, which works in single precision.
 _LARGEST = 1e30
 
+# Entries far from 0 lose digits in single precision. Up to this share of a column's deviation, neighbours stay.
+_LOST = 1e-3
+
 # Two threads must not use numba's default threading layer at once.
 _LOCK = threading.Lock()
 
@@ -74,7 +77,15 @@ def suits(X: Any, metric: Any, params: dict[str, Any] | None) -> bool:
     if not isinstance(metric, str) or metric not in METRICS or set(params or ()) - {"p"}:
         return False
     entries = X.data if sp.issparse(X) else X
-    return not entries.size or float(max(abs(entries.min()), abs(entries.max()))) < _LARGEST
+    if entries.size and not float(max(abs(entries.min()), abs(entries.max()))) < _LARGEST:
+        return False
+    return sp.issparse(X) or X.dtype.kind == "b" or not _loses_digits(X)
+
+
+def _loses_digits(X: NDArray[Any]) -> bool:
+    """Return whether rounding to single precision moves entries by much of a column's deviation."""
+    lost = np.abs(X - X.astype(np.float32)).max(axis=0, initial=0.0)
+    return bool((lost > _LOST * X.std(axis=0, dtype=np.float64)).any())
 
 
 def _single(X: Any) -> Any:

@@ -8,10 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import config_context
 
-from graphcouple._support.validation import check_sparse, seeded_clone, warn
+from graphcouple._support.validation import check_sparse, check_unmasked, seeded_clone, warn
 from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, index_dtype
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import Distances, Euclidean, nearest_edges, squares_of
+from graphcouple.neighbors.points import check_scale
 from graphcouple.neighbors.precomputed import ForgottenDistances
 
 # Rows read at once: with 100 neighbours, 7 MB of indices.
@@ -58,6 +59,8 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
 def _from_arrays(indices: Any, distances: Any, n_points: int) -> tuple[Support, FloatArray]:
     """Return the edges and their distances; arrays may be larger than memory, and are read some rows at a time."""
     ends, dist = np.asanyarray(indices), np.asanyarray(distances)
+    for array, name in ((ends, "the indices of neighbors"), (dist, "the distances of neighbors")):
+        check_unmasked(array, name)
     if ends.dtype.kind not in "iu":
         raise TypeError(f"the indices of neighbors must be integers, got dtype {ends.dtype}.")
     if dist.dtype.kind not in "iufb":
@@ -233,8 +236,10 @@ def remembered_distances(
     else:
         X = remembered["X"]
         values = X.data if sp.issparse(X) else X
-        if isinstance(values, np.ndarray) and values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise ValueError("the file is damaged: its points are not finite. Fit again.")
+        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+            if not np.isfinite(values).all():
+                raise ValueError("the file is damaged: its points are not finite. Fit again.")
+            check_scale(values, "the file's X")
         points = distances_of(X, remembered.get("metric", metric), remembered.get("params", metric_params))
         if isinstance(points, Euclidean):
             points.lists = remembered.get("lists")

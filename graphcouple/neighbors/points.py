@@ -56,7 +56,7 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     entries = X.data if sp.issparse(X) else X
     if not np.isfinite(entries).all():
         raise ValueError(f"{name} holds NaN or infinity; impute or drop those entries first.")
-    _check_scale(entries, name)
+    check_scale(entries, name)
     if X.dtype == np.float32 and entries.size and max(-float(entries.min()), float(entries.max())) > _MOST_IN_SINGLE:
         X = X.astype(np.float64)
     # Compiled loops round differently if rows are not contiguous.
@@ -76,7 +76,7 @@ def looks_like_distances(X: Any) -> bool:
     return all((np.abs(X[rows] - X[:, rows].T) <= most).all() for rows in blocks)
 
 
-def _check_scale(entries: FloatArray, name: str) -> None:
+def check_scale(entries: FloatArray, name: str) -> None:
     """Raise if squared distances would overflow, or vanish although the points differ."""
     if not entries.size:
         return

@@ -82,16 +82,22 @@ class Projection:
 def product_of_rows(
     X: Any, matrix: NDArray[Any], mean: NDArray[Any] | None = None, together: int = ROWS_TOGETHER
 ) -> NDArray[Any]:
-    """Return (X − mean) @ matrix, in blocks of rows of one size: a row's result does not depend on the other rows."""
+    """Return (X − mean) @ matrix; a row's result does not depend on the other rows."""
     if sp.issparse(X):
         return np.asarray(X @ matrix) if mean is None else np.asarray(X @ matrix) - mean @ matrix
-    result = np.empty((X.shape[0], matrix.shape[1]), dtype=np.result_type(X, matrix))
+    shape, dtype = (X.shape[0], matrix.shape[1]), np.result_type(X, matrix)
+    function = (lambda rows: rows @ matrix) if mean is None else (lambda rows: (rows - mean) @ matrix)
+    return row_by_row(function, X, np.empty(shape, dtype=dtype), together)
+
+
+def row_by_row(function: Any, X: Any, result: NDArray[Any], together: int = ROWS_TOGETHER) -> NDArray[Any]:
+    """Fill the function of rows, in blocks of one size: a row's result does not depend on the other rows."""
     for a in range(0, X.shape[0], together):
         rows = X[a : a + together]
         n_rows = len(rows)
         if n_rows < together:
             rows = np.vstack([rows, np.zeros((together - n_rows, X.shape[1]), dtype=X.dtype)])
-        result[a : a + n_rows] = ((rows if mean is None else rows - mean) @ matrix)[:n_rows]
+        result[a : a + n_rows] = function(rows)[:n_rows]
     return result
 
 

@@ -19,6 +19,9 @@ MOST_CANDIDATES = 4
 _SAMPLE = 256
 _SAMPLE_ENTRIES = 2**25
 
+# With fewer points and columns, the sample is compared in double precision: clusters may be far from the origin.
+_DOUBLE_ENTRIES = 2**25
+
 
 class Sample(NamedTuple):
     """Some rows, and the true neighbours of each, including points tied with the last one."""
@@ -32,6 +35,8 @@ def sample_of(X: Any, n_neighbors: int) -> Sample:
     n = X.shape[0]
     size = min(n, int(np.clip(_SAMPLE_ENTRIES // n, 64, _SAMPLE)))
     rows = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+    if n * X.shape[1] <= _DOUBLE_ENTRIES:
+        X = X.astype(np.float64, copy=False)
     sq_norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
     product = X[rows] @ X.T
     product = product.toarray() if sp.issparse(product) else product

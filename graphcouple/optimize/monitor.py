@@ -180,7 +180,7 @@ class Monitor:
         if loss < self._lowest:
             self._lowest, self._lowest_at = loss, iteration
         elif iteration - self._lowest_at >= patience:
-            if not self._lowest < self.first:
+            if not self._lowest < self.first and loss > self.first + _SAME * abs(self.first):
                 self._reason = f"stopped: no lower loss than the start's for {patience} iterations"
                 return True
             return self.converge(Z, loss, f"no lower loss for {patience} iterations")

@@ -150,11 +150,14 @@ class NegativeSampling(Optimizer):
         if self.samples_per_point is not None:
             once = float(weights.sum()) / (2.0 * self.samples_per_point * n)
         frequency = (weights / once).astype(np.float32)
+        own = np.zeros(n)
+        if objective.among_copies:
+            own = np.maximum(objective.degrees - np.bincount(np.repeat(np.arange(n), np.diff(indptr)), weights, n), 0.0)
         keep, other = np.empty(n), np.empty(n, dtype=np.int64)
         alias_table(objective.noise, keep, other)
         forces = (LogEdgeProbability(objective.kernel), LogOnePlusKernel(objective.kernel))
         law = (*forces, float(objective.repulsion_strength), int(objective.negative_sample_rate), self.n_pulls)
-        graph = (indptr, indices, frequency, keep, other)
+        graph = (indptr, indices, frequency, own / once, keep, other)
         seed = np.uint64(self.random_state or 0)
 
         def run_epoch(epoch: int, rate: float, old: FloatArray, new: FloatArray) -> None:

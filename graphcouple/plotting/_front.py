@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphcouple.plotting._scatter import plot
-from graphcouple.plotting._style import PALETTE, line_axes, new_figure
+from graphcouple.plotting._style import PALETTE, as_text, line_axes, new_figure, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,14 +72,14 @@ def plot_front(
         for k, (name, Z) in enumerate(maps.items()):
             panel = figure.add_subplot(grid[1 + k // _IN_A_ROW, k % _IN_A_ROW])
             plot(Z, y, ax=panel, legend=False)
-            title = textwrap.shorten(f"{numbers[name]}  {name}", 3 * _LETTERS, placeholder=" …")
-            panel.set_title(textwrap.fill(title, _LETTERS), fontsize=7, loc="left")
+            title = as_text(textwrap.fill(shortened(f"{numbers[name]}  {name}", 3 * _LETTERS), _LETTERS))
+            panel.set_title(title, fontsize=7, loc="left")
     for name, (means, deviations) in scores.items():
         (a, b), (da, db) = np.asarray(means, dtype=float), np.asarray(deviations, dtype=float)
         strong = name in front
         color, size, layer = (PALETTE[0], 6, 3) if strong else ("0.6", 4, 2)
         ax.errorbar(a, b, xerr=da, yerr=db, fmt="o", ms=size, color=color, lw=1, zorder=layer)
-        text = numbers.get(name, textwrap.shorten(name, _LETTERS, placeholder="…"))
+        text = numbers.get(name, as_text(shortened(name, _LETTERS)))
         ax.annotate(text, (a, b), xytext=(5, 4), textcoords="offset points", fontsize=9 if strong else 6, color=color)
     line_axes(ax, axes[0], axes[1])
     return ax

@@ -212,8 +212,17 @@ def _hover_columns(hover: Any, n: int, rows: NDArray[np.int64]) -> dict[str, lis
             raise ValueError(f"hover[{name!r}] must have {n} entries, one for each point.")
         entries = list(values)
         shown = (entries[i] for i in rows)
-        columns[str(name)] = [f"{each:.6g}" if isinstance(each, (float, np.floating)) else str(each) for each in shown]
+        if str(name) in columns:
+            raise ValueError(f"hover has two columns that read {str(name)!r}; rename one.")
+        columns[str(name)] = [
+            _number_text(each) if isinstance(each, (float, np.floating)) else str(each) for each in shown
+        ]
     return columns
+
+
+def _number_text(number: Any) -> str:
+    # A gap makes a column of whole numbers, such as identifiers, one of fractions.
+    return f"{number:.0f}" if float(number).is_integer() and abs(number) < 2**53 else f"{number:.6g}"
 
 
 def _beside(texts: dict[str, list[str]], more: dict[str, list[str]], kind: str) -> dict[str, list[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -170,7 +169,7 @@ def legend_of(names: NDArray[Any], markers: bool = True) -> dict[str, Any]:
     listed = names if more <= 0 else names[: _LISTED - 1]
     handles = []
     for c, name in enumerate(listed):
-        text = label(shorten(str(name), _LONGEST, placeholder=" …") if isinstance(name, str) else name)
+        text = label(shortened(str(name), _LONGEST) if isinstance(name, str) else name)
         look: dict[str, Any] = {"marker": class_marker(c if markers else 0), "color": tuple(colors[c])}
         handles.append(Line2D([], [], linestyle="", label=text, markersize=6, **look))
     if more > 0:
@@ -210,6 +209,11 @@ def label(name: Any) -> str:
         name = int(name) if name.is_integer() and abs(name) < 2**53 else f"{name:g}"
     text = as_text(name)
     return f" {text}" if text.startswith("_") else text
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most `most` letters: its middle is left out, since long names often differ at the end."""
+    return text if len(text) <= most else f"{text[: most // 2 - 1]}…{text[-(most // 2) :]}"
 
 
 def as_text(text: Any) -> str:

@@ -109,7 +109,7 @@ class OptunaDraws(Draws):
 
 def _plain(distribution: Any, value: Any) -> Any:
     """Return a Python number: an integer for a discrete distribution."""
-    return int(value) if isinstance(getattr(distribution, "dist", None), rv_discrete) else float(value)
+    return int(value) if isinstance(getattr(distribution, "dist", distribution), rv_discrete) else float(value)
 
 
 def draws_of(sampler: str, rng: np.random.RandomState, n_objectives: int) -> Draws:

@@ -141,6 +141,7 @@ def search(
                 break
             finish(runner.fit(each, len(kept), k))
             result.check_objectives()
+    result.take_seeds_of([each.name for each in compared])
     own = [fit.seconds for fit in result.fits if fit.name == "TSNE"]
     runner.patience = max(_LEAST_PATIENCE, _PATIENCE * min(own, default=0.0))
     methods = itertools.islice(methods, trials)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphcouple._support.html import html_table
+from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.metrics import seed_stability
-from graphcouple.metrics._evaluate import LESS_IS_BETTER, as_table
+from graphcouple.metrics._evaluate import LESS_IS_BETTER, SCORES, as_table
 from graphcouple.searches.runs import Fit
 from graphcouple.searches.space import Candidate
 
@@ -58,13 +60,14 @@ class SearchResult:
         """Raise if an objective is not a score of the fits."""
         if not any(fit.scores for fit in self.fits):
             raise ValueError(f"the data cannot be scored: {self.fits[0].warnings[0]}")
-        scores = {"seconds", *_OF_ALL_ROWS}.union(*(fit.scores for fit in self.fits))
+        # A registered score may not apply to the first map.
+        scores = {"seconds", *_OF_ALL_ROWS, *SCORES.names()}.union(*(fit.scores for fit in self.fits))
         known = sorted(name for name in scores if not name.startswith("held out ") and name[-1] != "±")
         for name in self.objectives:
             if name not in known:
                 raise ValueError(
                     f"objectives holds {name!r}, which is none of {', '.join(known)}"
-                    f"{'; scores of classes need y' if name in _OF_CLASSES else ''}."
+                    f"{'; scores of classes need y' if name in _OF_CLASSES and self._runner.y is None else ''}."
                 )
 
     @property
@@ -78,7 +81,12 @@ class SearchResult:
         for fit in self.fits:
             if fit.n_points == n and fit.scores:
                 whole.setdefault(fit.name, []).append(fit)
-        return {name: fits for name, fits in whole.items() if len(fits) == self._n_seeds}
+        return {name: fits for name, fits in whole.items() if len(fits) >= self._n_seeds}
+
+    def take_seeds_of(self, names: Sequence[str]) -> None:
+        """Take as few seeds as one of these methods has, after a search that ended early."""
+        counts = Counter(fit.name for fit in self.fits)
+        self._n_seeds = min(self._n_seeds, *(counts[name] for name in names))
 
     def _values(self, name: str, fits: list[Fit]) -> tuple[FloatArray, FloatArray]:
         """Return the mean of each objective over fits, and its standard deviation; NaN where it is unknown."""
@@ -123,8 +131,8 @@ class SearchResult:
         """The methods, fitted to all rows, that no other surpasses.
 
         A method surpasses another if it is better in one objective and worse in none. Differences of up to two standard
-        errors over the seeds do not count; with one seed, all differences count. If no method remains, the front holds
-        the methods that none surpasses in the means.
+        errors over the seeds do not count; with one seed, as after an early end, all differences count. If no method
+        remains, the front holds the methods that none surpasses in the means.
         """
         moments = {}
         for name, fits in self._complete().items():
@@ -146,9 +154,10 @@ class SearchResult:
         """Return the table as a dict of rows by name; see `table`."""
         front, whole, rows = self.front, self._complete(), {}
         for name in self.methods:
-            fits = whole.get(name) or [fit for fit in self.fits if fit.name == name][-1:]
+            fits = whole.get(name) or [fit for fit in self.fits if fit.name == name]
             if not fits:
                 continue
+            fits = [fit for fit in fits if fit.n_points == fits[-1].n_points]
             means, deviations = self._values(name, fits)
             row: dict[str, Any] = {}
             for objective, mean, deviation in zip(self.objectives, means, deviations, strict=True):
@@ -182,7 +191,7 @@ class SearchResult:
         Parameters
         ----------
         objective : str, optional
-            A score of the fits; the first objective by default.
+            A score of the fits; by default the first objective but stabilities.
 
         Returns
         -------
@@ -196,7 +205,8 @@ class SearchResult:
         ValueError
             When no fit has the score.
         """
-        name = self.objectives[0] if objective is None else objective
+        of_fits = [name for name in self.objectives if name not in _OF_ALL_ROWS] or self.objectives
+        name = of_fits[0] if objective is None else objective
         if name != "seconds" and not any(name in fit.scores for fit in self.fits):
             raise ValueError(f"objective={name!r} is not a score of the fits.")
         return as_table(self._effects(name), several=True)
@@ -207,7 +217,8 @@ class SearchResult:
         first: dict[str, Fit] = {}
         for fit in self.fits:
             # The references are fitted to all rows only.
-            if set(self.methods[fit.name].parts) != {"method"} and fit.scores:
+            kinds = self.methods[fit.name].parts
+            if fit.scores and not (set(kinds) == {"method"} and kinds["method"] in (fit.name, fit.name[:-2])):
                 first.setdefault(fit.name, fit)
         fewest = min((fit.n_points for fit in first.values()), default=0)
         fits = [fit for fit in first.values() if fit.n_points == fewest]
@@ -254,6 +265,7 @@ class SearchResult:
         """
         from graphcouple.plotting import plot_front
 
+        check_integer("most", most, 1)
         if len(self.objectives) < 2:
             raise ValueError("a front is drawn for two objectives or more; sort the table instead.")
         whole, front = self._complete(), self.front

@@ -223,7 +223,8 @@ class Runner:
 
     def _scores(self, method: Any, Z: FloatArray, X: Any, y: Any, seed: int) -> dict[str, float]:
         options: dict[str, Any] = {"metric": self.metric, "n_jobs": self.n_jobs}
-        scores = dict(evaluate(X, Z, y, **options))
+        # Few rows may hold one class only.
+        scores = dict(evaluate(X, Z, None if y is None or np.unique(y).size < 2 else y, **options))
         if self.held_out is not None and X.shape[0] == self.X.shape[0] and seed == 0 and hasattr(method, "transform"):
             try:
                 placed = method.transform(own_copy(self.held_out))

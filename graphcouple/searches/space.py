@@ -157,9 +157,11 @@ def _presets() -> Iterator[Candidate]:
 
 
 def _sampled(base: Any, distributions: Mapping[str, Any], draws: Draws) -> Iterator[Candidate]:
-    """Yield copies of an estimator with drawn parameters, each once."""
+    """Return copies of an estimator with drawn parameters, each once."""
     known = base.get_params()
     for name, values in distributions.items():
+        if name.rpartition("__")[2] == "random_state":
+            raise ValueError(f"a search sets seeds itself, {name!r} too; leave it out and set n_seeds.")
         owner, _, option = name.rpartition("__")
         # get_params has the groups of options, and set_params takes each option too.
         if name not in known and option not in getattr(known.get(owner) if owner else base, "_options", ()):
@@ -177,7 +179,8 @@ def _sampled(base: Any, distributions: Mapping[str, Any], draws: Draws) -> Itera
         name = f"{type(base).__name__}({', '.join(f'{key}={value}' for key, value in parts.items())})"
         return Candidate(name, clone(base).set_params(**drawn), parts)
 
-    yield from _each_once(draws, draw, lambda method: True)
+    # Not a generator, so that the checks above come before the first fit.
+    return _each_once(draws, draw, lambda method: True)
 
 
 def _text_of(value: Any, texts: dict[Any, str]) -> str:

@@ -69,7 +69,7 @@ class Auto(SummationOfSets):
 
     def __init__(self, n_jobs: int | None = None) -> None:
         super().__init__(n_jobs)
-        self._exact, self._formulas = Tabulated(n_jobs), Exact(n_jobs)
+        self._exact = Tabulated(n_jobs)
         self._mesh = ParticleMesh(n_jobs)
         self._tree = BarnesHut(n_jobs)
         self._checks = True
@@ -95,7 +95,7 @@ class Auto(SummationOfSets):
             return self._mesh
         if 2 <= n_dims <= 3 and n > TREE_FROM:
             return self._tree
-        return self._exact if radial.tabulated and n >= TABLE_FROM else self._formulas
+        return self._exact if radial.tabulated and n >= TABLE_FROM else Exact(self.n_jobs)
 
     def _for_crowded(self, Z: FloatArray, radial: RadialFunction) -> Summation:
         """Return a summation for points too crowded for the mesh, with a warning if none is accurate."""

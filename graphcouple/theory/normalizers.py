@@ -27,8 +27,9 @@ _NEGLIGIBLE = -60.0
 _SCAN = np.arange(-40.0, 250.0, 0.05)
 # Draws beyond these distances are left out if they are rarer. They are drawn up to e³⁰⁰, whose square is a number.
 _RARE, _FARTHEST = 1e-12, 300.0
-# Formulas of a kernel may overflow beyond this squared distance, or where log k is below this value.
-_FAR, _TINY = 1e20, -300.0
+# Formulas of a kernel may overflow beyond this squared distance, or where log k is below the second value. Below the
+# third, k falls faster than any power.
+_FAR, _TINY, _NO_POWER = 1e20, -300.0, -1e6
 # Draws that must carry a mean, in effect, for its standard error to be trusted.
 _FEW_DRAWS = 100
 QUADRATURE_DIMS = 3
@@ -75,7 +76,9 @@ class _RadialLaw:
         last = int(np.flatnonzero(np.isfinite(logs))[-1])
         # The formula of k overflows far out or where k is tiny, else the kernel has an edge.
         has_edge = last < s.size - 1 and s[last] < _FAR and logs[last] > _TINY
-        far = -math.inf if has_edge else weight * 2.0 * (logs[last] - logs[last - 1]) / math.log(10.0) + dim
+        # A formula that is bounded where k is 0 has no slope far out.
+        ends = has_edge or logs[last] < _NO_POWER
+        far = -math.inf if ends else weight * 2.0 * (logs[last] - logs[last - 1]) / math.log(10.0) + dim
         self.powers = near, far
         self.integrable_near = near > 1e-9
         self.integrable = self.integrable_near and (far < -1e-9 or reach < math.inf)

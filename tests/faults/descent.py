@@ -153,4 +153,7 @@ FAULTS = [
     Fault("descent: constant losses have collapsed", "optimize/monitor.py", "<= same for value in spread", "< 0.0 for value in spread", "test_settling"),
     Fault("descent: the least loss is warned of", "optimize/verdict.py", "_AT_BOUND = 1e-7", "_AT_BOUND = -1.0", "test_settling"),
     Fault("descent: a run that falls slowly is cut short", "optimize/solve.py", "_FALLING = 0.01", "_FALLING = 0.02", "test_settling"),
+    Fault("sampling: no pushes of copies", "_numba/sampling.py", "for _ in range(_n_draws(epoch, own[i], seed, i, i)):", "for _ in range(0):", "test_weights"),
+    Fault("normalizers: a bounded formula has a tail", "theory/normalizers.py", "ends = has_edge or logs[last] < _NO_POWER", "ends = has_edge", "test_normalizers"),
+    Fault("kernels: the input's need forces", "estimators/carry_out.py", "moves=law is sentence.latent", "moves=True", "test_check_kernel"),
 ]  # fmt: skip

@@ -365,4 +365,13 @@ FAULTS = [
     Fault("scverse: names of variables repeat", "scverse.py", "if not data.var_names.is_unique:", "if False:", "test_scverse"),
     Fault("tables: structs are lists", "datasets/_parquet.py", "and inner is not None and", "and", "test_tables"),
     Fault("tables: labels are decimals", "datasets/_parquet.py", "if dtype.is_decimal() else values", "if False else values", "test_tables"),
+    Fault("search: a row is the last fit", "searches/result.py", "fits = [fit for fit in fits if fit.n_points == fits[-1].n_points]", "fits = fits[-1:]", "test_search_early"),
+    Fault("search: an early end has no front", "searches/halving.py", "    result.take_seeds_of([each.name for each in compared])\n", "", "test_search_early"),
+    Fault("search: names of parameters are checked late", "searches/space.py", "return _each_once(draws, draw, lambda method: True)",
+          "yield from _each_once(draws, draw, lambda method: True)", "test_search_early"),
+    Fault("pictures: long names are cut at the end", "plotting/_style.py", "f\"{text[: most // 2 - 1]}…{text[-(most // 2) :]}\"", "text[:most]", "test_plots_of_fits"),
+    Fault("files: integers are places", "estimators/embedding.py", "Z.ndim == 2 and Z.dtype.kind == \"f\"", "Z.ndim == 2", "test_crafted"),
+    Fault("files: copies of any order", "estimators/rows.py", "if not sound or not np.array_equal(first, np.unique(point, return_index=True)[1]):", "if not sound:", "test_crafted"),
+    Fault("files: landmarks beyond the rows", "estimators/base.py", "bool(np.diff(landmarks, prepend=-1, append=n).min() > 0)", "True", "test_crafted"),
+    Fault("scverse: a part's own mean", "scverse.py", "if centred and own.shape ==", "if False and own.shape ==", "test_scverse"),
 ]  # fmt: skip

@@ -47,9 +47,10 @@ class GraphPosterior(RandomGraph):
 
     def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
         super().__init__(support)
-        if natural_parameters.shape != (support.n_edges,):
-            raise ValueError(f"{support.n_edges} edges need as many parameters, got shape {natural_parameters.shape}.")
-        self._parameters: FloatArray | None = natural_parameters
+        if np.shape(natural_parameters) != (support.n_edges,):
+            shape = np.shape(natural_parameters)
+            raise ValueError(f"{support.n_edges} edges need as many parameters, got shape {shape}.")
+        self._parameters: FloatArray | None = np.asarray(natural_parameters)
 
     @property
     def natural_parameters(self) -> FloatArray:
