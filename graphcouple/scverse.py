@@ -279,6 +279,8 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
     """Return the points, and the name of their representation."""
     if use_rep is not None and layer is not None and use_rep != "X":
         raise ValueError(f"use_rep={use_rep!r} and layer={layer!r} name two representations; give one of them.")
+    if not hasattr(adata, "obsm"):
+        raise TypeError(f"pass annotated data, such as anndata.AnnData(X), got {type(adata).__name__}.")
     used = use_rep or default_representation(adata)
     if layer is not None:
         points, used = _entry(adata.layers, layer, "layers"), f"layer {layer}"

@@ -47,7 +47,7 @@ class PairwiseMatching(Preset):
     (150, 2)
     """
 
-    init: Any = parameter(default="spectral")
+    init: Any = parameter(default="auto")
     perplexity: float = parameter(
         default=30.0,
         like="perplexity of each point",
@@ -122,7 +122,7 @@ class TwoKernelPCA(Preset):
     (150, 2)
     """
 
-    init: Any = parameter(default="spectral")
+    init: Any = parameter(default="auto")
     n_neighbors: int = parameter(default=15, like="neighbors of umap")
     min_dist: float = parameter(default=0.1)
     spread: float = parameter(default=1.0)
