@@ -64,6 +64,7 @@ def filled(value, shape):
         (filled(np.inf, (60, 4)), "points are not finite"),
         (filled(np.inf, (60, 2)), "embedding is not finite"),
         (filled(1e300, (60, 4)), "whose squares overflow"),
+        (arrays_changed(lambda array: array[1:] if array.shape == (60,) else array), "law does not fit"),
         (
             arrays_changed(lambda array: array.astype(int) if array.shape == (60, 2) else array),
             "not a table of numbers",
@@ -83,6 +84,7 @@ def filled(value, shape):
         "inf",
         "map",
         "scale",
+        "law",
         "integers",
         "flat",
         "member",

@@ -269,6 +269,9 @@ class GraphModel(GraphLaw):
             warnings.simplefilter("ignore")
             law = self.given_distances(distances, remembered["weights"], and_unknown(remembered["labels"]))
         law._scales, law._spread = remembered["scales"], remembered["spread"]
+        for each in (law._scales, law._spread):
+            if each is not None and not (each.shape == (distances.n_points,) and each.dtype.kind == "f"):
+                raise ValueError("the file is damaged: its law does not fit its points. Fit again.")
         law.model = dataclasses.replace(law.model, bandwidth=remembered.get("bandwidth", law.model.bandwidth))
         return law
 
