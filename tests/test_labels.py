@@ -249,22 +249,25 @@ def test_products_and_sums_of_maps_have_the_edges_of_both_and_of_either():
             other()
 
 
+@pytest.mark.filterwarnings("ignore:the first row of labels.csv, 0, is taken for a name")
 @pytest.mark.parametrize(
     ("text", "n_points", "wanted"),
     [
-        ("1\n2\n3\n", 2, None),
-        ("kind\n0\n1\n", 3, None),
+        ("1\n2\n3\n", 2, "holds 3 numbers for 2 points"),
+        ("kind\n0\n1\n", 3, "the name 'kind' and 2 numbers for 3 points"),
+        ("\n0\n1\n", 3, "no label in row 0"),
         ("kind\n0\n1\n", 2, [0, 1]),
         ("kind\na\nb\n", 2, ["a", "b"]),
         ("a\nb\n", 2, ["a", "b"]),
+        ("0\n2\n1\n", 2, [2, 1]),
         ("5\n", 1, [5]),
     ],
 )
 def test_files_with_a_label_too_many_or_too_few(tmp_path, text, n_points, wanted):
-    path = tmp_path / "labels.txt"
+    path = tmp_path / "labels.csv"
     path.write_text(text)
-    if wanted is None:
-        with pytest.raises(ValueError, match="give each point one label"):
+    if isinstance(wanted, str):
+        with pytest.raises(ValueError, match=wanted):
             read_labels(path, n_points)
     else:
         assert read_labels(path, n_points).tolist() == wanted

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from graphcouple import distributed
-from graphcouple.neighbors import InvertedFile, nearest_neighbors, neighbors_among
+from graphcouple.neighbors import InvertedFile, distances_of, nearest_neighbors, neighbors_among
 from graphcouple.neighbors.neighbor_graph import suits
 
 
@@ -58,6 +58,7 @@ def test_pynndescent_takes_no_points_that_single_precision_rounds(far):
     X = np.random.default_rng(0).normal(size=(300, 8)) + far
     assert suits(X, "manhattan", None) == (far == 0)
     assert suits(X.astype(np.float32), "manhattan", None)
+    assert suits(np.column_stack([X - far, np.full(300, 0.1)]), "manhattan", None)
     support, _ = nearest_neighbors(X, 5, "manhattan")
     assert recall(support.indices, others(X, "cityblock"), 5) == 1.0
 
@@ -79,6 +80,13 @@ def test_sparse_points_in_two_far_groups():
     dense = nearest_neighbors(X, 10)
     np.testing.assert_array_equal(support.indices, dense[0].indices)
     np.testing.assert_array_equal(sq_dist, dense[1])
+
+
+def test_sparse_rows_that_are_equal_stay_sparse():
+    X = sp.random(300, 50, 0.1, format="csr", random_state=0)
+    distances = distances_of(sp.vstack([X, sp.csr_matrix((30, 50))], format="csr"))
+    distances.nearest(10)
+    assert sp.issparse(distances.X)
 
 
 def test_mahalanobis_needs_an_invertible_covariance():

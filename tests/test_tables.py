@@ -340,13 +340,13 @@ def test_identifiers_out_of_order_are_told(tmp_path):
 
 
 def test_the_index_that_pandas_names_is_no_feature(tmp_path):
-    pd.DataFrame({"key": [7, 1, 9], "a": [1.0, 2, 3], "b": [4, 5, 6]}).set_index("key").to_parquet(
-        tmp_path / "t.parquet"
-    )
-    np.testing.assert_array_equal(read_points(tmp_path / "t.parquet", None)[0], [[1, 4], [2, 5], [3, 6]])
-    X, y = read_points(tmp_path / "t.parquet", "key")
-    assert X.shape == (3, 2)
-    assert y.tolist() == [7, 1, 9]
+    table = pd.DataFrame({"label": [7, 1, 9], "a": [1.0, 2, 3], "b": [4, 5, 6]}).set_index("label")
+    table.to_parquet(tmp_path / "t.parquet")
+    with pytest.warns(UserWarning, match="pandas' index in t.parquet, label, is left out"):
+        np.testing.assert_array_equal(read_points(tmp_path / "t.parquet", None)[0], [[1, 4], [2, 5], [3, 6]])
+    for X, y in (read_points(tmp_path / "t.parquet", "label"), gc.datasets.load("mnist", tmp_path / "t.parquet")):
+        assert X.shape == (3, 2)
+        assert y.tolist() == [7, 1, 9]
 
 
 def test_a_last_label_that_reads_like_a_name(tmp_path):

@@ -84,6 +84,30 @@ def check_labels(path: Path, labels: Sequence[str]) -> None:
         raise ValueError(f"{path.name} has a label of {longest} characters; {LONGEST_LABEL} are the most.")
 
 
+def is_number(cell: str) -> bool:
+    """Return whether a cell reads as a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def check_first_label(path: Path, texts: list[str], n_points: int) -> None:
+    """Raise if numbers have a first row that makes them one too many or too few; pandas' header 0 is told."""
+    rest, too_many = texts[1:], len(texts) == n_points + 1
+    if not rest or not all(map(is_number, rest)) or is_number(texts[0]) != too_many or len(texts) < n_points:
+        return
+    if too_many and texts[0] == "0":
+        warn(
+            f"the first row of {path.name}, 0, is taken for a name, as pandas writes it; if it is a label, remove one."
+        )
+        return
+    counted = f"{len(texts)} numbers" if too_many else f"the name {texts[0]!r} and {len(rest)} numbers"
+    remedy = "" if too_many else ", or write a header above them if the first is a class"
+    raise ValueError(f"{path.name} holds {counted} for {n_points} points; give each point one label{remedy}.")
+
+
 def without_index(path: Path, X: NDArray[Any], names: Sequence[str]) -> NDArray[Any]:
     """Return the columns without a first one that counts the rows; tables are often written with their index."""
     counts = len(X) >= _FEWEST and bool((X[:, 0] == X[0, 0] + np.arange(len(X))).all())

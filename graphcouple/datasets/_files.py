@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 from graphcouple._support.validation import check_sparse, warn
 from graphcouple.datasets._annotated import read_h5ad
 from graphcouple.datasets._columns import (
+    check_first_label,
     check_labels,
     check_size,
     column_of,
     is_gzip,
+    is_number,
     roles_of,
     unfolded_size,
     without_index,
@@ -144,14 +146,6 @@ def text_of(path: Path, n_lines: int | None = None) -> list[str]:
             return [line.rstrip("\r\n") for line in islice(lines, n_lines)]
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def read_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     """Return columns of a table as text, by their names."""
     if suffix_of(path) == ".parquet":
@@ -160,11 +154,14 @@ def read_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     return {name: _cells(path, column_of(path, name, first, header), header) for name in names}
 
 
-def first_row_of(path: Path) -> list[str]:
-    """Return the names of a table's columns, or its first row; nothing for other files."""
+def first_row_of(path: Path, kept: Sequence[str] = ()) -> list[str]:
+    """Return the names of a table's columns, or its first row; nothing for other files.
+
+    Of pandas' index in a Parquet file, only the `kept` names count, in small letters.
+    """
     if suffix_of(path) not in TABLES:
         return []
-    return parquet_names(path) if suffix_of(path) == ".parquet" else _head(path)[0]
+    return parquet_names(path, kept) if suffix_of(path) == ".parquet" else _head(path)[0]
 
 
 def has_names(path: Path) -> bool:
@@ -191,13 +188,13 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     # Every line of data has a number, so a first line without numbers is a header.
     # A name above a number also means a header, even beside numbers; marks of missing values are not names.
     pairs = list(zip_longest(first, second[: len(first)], fillvalue=""))
-    over = any(_is_number(b) and not (_is_number(a) or a.strip().lower() in _MISSING) for a, b in pairs)
+    over = any(is_number(b) and not (is_number(a) or a.strip().lower() in _MISSING) for a, b in pairs)
     # One name may be "Na" or "None"; a whole row of them is a row of missing values.
-    without_numbers = not any(map(_is_number, first))
+    without_numbers = not any(map(is_number, first))
     missing = len(first) > 1 and all(cell.lower() in _MISSING for cell in first)
     # A nameless first column of whole numbers or of text is an index, and columns of text have no numbers.
-    is_index = first[0] == "" and bool(second) and not (_is_number(second[0]) and float(second[0]) % 1.0)
-    numbers = [pair for pair in pairs[is_index:] if any(map(_is_number, pair))]
+    is_index = first[0] == "" and bool(second) and not (is_number(second[0]) and float(second[0]) % 1.0)
+    numbers = [pair for pair in pairs[is_index:] if any(map(is_number, pair))]
     above, below = ([pair[row] for pair in numbers] for row in (0, 1))
     # Beside text and without an index, one number, and whole numbers above whole numbers, may well be data.
     doubtful = (
@@ -222,7 +219,7 @@ def _number_columns(first: list[str], second: list[str]) -> bool:
 
 def _warn_of_first_row(path: Path, first: list[str], second: list[str], header: bool) -> None:
     """Warn if a first row with numbers may be mistaken for names, or for a point."""
-    numbers = list(filter(_is_number, first))
+    numbers = list(filter(is_number, first))
     few = first[0] != "" and len(first) <= _FEW
     start = f"the first row of {path.name}, {', '.join(first[:10])}, is taken for"
     # Many numbers from 0, or in order behind a name or a nameless index, number the columns, as pandas does.
@@ -230,7 +227,7 @@ def _warn_of_first_row(path: Path, first: list[str], second: list[str], header: 
     # Two numbers beside text may be data too.
     if header and numbers and (few or not in_order or (first[0] != "" and len(numbers) < min(3, len(first)))):
         warn(f"{start} names of the columns; if it holds data, write a row of names above it.")
-    below = _step(list(filter(_is_number, second)))
+    below = _step(list(filter(is_number, second)))
     if not header and len(numbers) >= _FEW < len(first) and _step(numbers) not in (None, 0, below):
         warn(f"{start} a point; if it numbers the columns, put a letter before each number.")
 
@@ -312,7 +309,7 @@ def _numbers(path: Path, columns: list[int], first: list[str], second: list[str]
     except UNREADABLE as error:
         if "column index" in str(error):
             _check_widths(path, len(first), header, max(columns) + 1)
-        bad = [c for c in columns if c < len(second) and not _is_number(second[c])]
+        bad = [c for c in columns if c < len(second) and not is_number(second[c])]
         names = ", ".join(_name_of(c, first, header) for c in bad[:10])
         hint = f" Non-numeric column(s): {names}; {ROLES}." if bad else ""
         if mark == ";" and any("," in second[c] for c in bad):
@@ -370,11 +367,8 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     while texts and not texts[-1]:
         del texts[-1]
     below = slice(int(len(texts) == n_points + 1), len(texts))
-    if len(texts) > 1 and all(map(_is_number, texts[1:])) and (below.start > 0) == _is_number(texts[0]):
-        counted = f"{len(texts)} numbers" if below.start else f"the name {texts[0]!r} and {len(texts) - 1} labels"
-        if below.start or len(texts) == n_points:
-            raise ValueError(f"{path.name} holds {counted} for {n_points} points; give each point one label.")
     check_labels(path, texts[below])
+    check_first_label(path, texts, n_points)
     if texts[below] and all(len(row) > 1 for row in rows[below]):
         raise ValueError(
             f"{path.name} has several columns; keep the one with labels, or name it with the data's file. Quote labels "

@@ -133,7 +133,7 @@ def _read(path: Path) -> tuple[Any, Any]:
         return read_idx_pairs(path)
     if path.suffix.lower() == ".mat":
         return _read_mat(path)
-    first = first_row_of(path)
+    first = first_row_of(path, _LABEL_COLUMNS)
     # Without a name, the last column of a table has the labels.
     names = first if has_names(path) else []
     labels = next((cell for name in _LABEL_COLUMNS for cell in names if cell.lower() == name), "-1") if first else None

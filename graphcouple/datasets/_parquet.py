@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import require
+from graphcouple._support.validation import require, warn
 from graphcouple.datasets._columns import check_labels, check_size, column_of, roles_of, without_index
 
 ROLES = "name labels with --labels, or points with --columns"
@@ -27,7 +27,8 @@ def read_parquet(
     pl = require("polars", "reading Parquet needs polars", "parquet")
     try:
         lazy = pl.scan_parquet(path, glob=False)
-        schema = _schema(lazy, path, keep=(labels, *(chosen or ()), *apart))
+        index = _index_of(path).difference((labels, *(chosen or ()), *apart))
+        schema = _schema(lazy, index)
         n_rows = int(lazy.select(pl.len()).collect().item())
         names = list(schema)
         place, places = roles_of(path, names, labels, chosen, apart)
@@ -39,17 +40,23 @@ def read_parquet(
         width = _width(lazy, columns[0], pl) if is_list else len(columns)
         check_size(path, 8 * n_rows * (width + (at is not None)))
         X = _numbers(lazy, columns, width, is_list, pl)
-        X = X if is_list or chosen is not None else without_index(path, X, columns)
+        if chosen is None:
+            _warn_of_index(path, index)
+            X = X if is_list else without_index(path, X, columns)
         return X, None if at is None else _labels(path, lazy, at, schema[at], pl)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ValueError(f"{path.name} is not a Parquet file: {' '.join(str(error).split())[:200]}.") from None
 
 
-def parquet_names(path: Path) -> list[str]:
-    """Return the names of the columns; none if the file is damaged, of which `read_parquet` says more."""
+def parquet_names(path: Path, kept: Sequence[str] = ()) -> list[str]:
+    """Return the names of the columns; none if the file is damaged, of which `read_parquet` says more.
+
+    Columns of pandas' index count only if their names, in small letters, are to be `kept`.
+    """
     pl = require("polars", "reading Parquet needs polars", "parquet")
     try:
-        return list(_schema(pl.scan_parquet(path, glob=False), path))
+        index = {name for name in _index_of(path) if name.lower() not in kept}
+        return list(_schema(pl.scan_parquet(path, glob=False), index))
     except (pl.exceptions.PolarsError, OSError):
         return []
 
@@ -59,7 +66,7 @@ def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     import polars as pl
 
     lazy = pl.scan_parquet(path, glob=False)
-    known = list(_schema(lazy, path, keep=names))
+    known = list(_schema(lazy, _index_of(path).difference(names)))
     places = {name: known[column_of(path, name, known)] for name in names}
     texts = [pl.col(place).cast(pl.String).str.strip_chars().fill_null("") for place in dict.fromkeys(places.values())]
     try:
@@ -69,14 +76,27 @@ def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     return {name: table[place].to_list() for name, place in places.items()}
 
 
-def _schema(lazy: Any, path: Path, keep: Sequence[str | None] = ()) -> dict[str, Any]:
-    """Return the types of the columns, by name, without pandas' index, unless it is to be kept."""
+def _schema(lazy: Any, index: set[str]) -> dict[str, Any]:
+    """Return the types of the columns, by name, without those of an index."""
+    columns = lazy.collect_schema().items()
+    return {name: dtype for name, dtype in columns if name not in index and not name.startswith(_INDEX)}
+
+
+def _index_of(path: Path) -> set[str]:
+    """Return the names that pandas gave to its index."""
     import polars as pl
 
     by_pandas = json.loads(pl.read_parquet_metadata(path).get("pandas", "{}"))
-    index = {name for name in by_pandas.get("index_columns", []) if isinstance(name, str)}.difference(keep)
-    columns = lazy.collect_schema().items()
-    return {name: dtype for name, dtype in columns if name not in index and not name.startswith(_INDEX)}
+    names = by_pandas.get("index_columns", [])
+    return {name for name in names if isinstance(name, str) and not name.startswith(_INDEX)}
+
+
+def _warn_of_index(path: Path, index: set[str]) -> None:
+    if index:
+        warn(
+            f"pandas' index in {path.name}, {', '.join(sorted(index))}, is left out; the command's option --columns "
+            "keeps it."
+        )
 
 
 def _is_list(path: Path, columns: list[str], schema: dict[str, Any]) -> bool:

@@ -150,8 +150,8 @@ class Searched(Distances):
             raise ValueError(f"search must be one of {sorted(SEARCHES)}, got {search!r}.")
         if search == "approximate" and not self.approximate:
             raise ValueError(
-                f"there is no approximate search for metric={self.metric!r}; use search='auto', or "
-                "metric='precomputed' with a sparse graph of distances."
+                f"there is no approximate search for metric={self.metric!r}, or X is too far from 0 for it; use "
+                "search='auto', subtract the columns' means, or pass metric='precomputed' with a graph of distances."
             )
         if search != "auto":
             return search == "approximate"
@@ -252,11 +252,12 @@ class Euclidean(Searched):
         if sp.issparse(self.X):
             sq_norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
             short = sq_dist <= CANCELLED * (sq_norms[support.rows] + sq_norms[support.indices])
-            # If all distances of a row lost their digits, its nearest points may have been lost too.
-            if short.reshape(-1, n_neighbors).all(axis=1).any() and np.prod(self.X.shape) <= DENSE_ENTRIES:
+            sq_dist[short] = self.of_edges(support.select(short), n_jobs)
+            # If all distances of a row lost their digits, its nearest points may have been lost too, unless all are 0.
+            lost = short.reshape(-1, n_neighbors).all(axis=1) & sq_dist.reshape(-1, n_neighbors).any(axis=1)
+            if lost.any() and np.prod(self.X.shape) <= DENSE_ENTRIES:
                 self.X = self.X.toarray()
                 return self.nearest(n_neighbors, n_jobs, search)
-            sq_dist[short] = self.of_edges(support.select(short), n_jobs)
             return support, sq_dist
         sq_dist = self.of_edges(support, n_jobs)
         if self.X.shape[1] <= _MOST_TREE_DIMS and n_neighbors < self.n_points // 2:

@@ -84,7 +84,8 @@ def suits(X: Any, metric: Any, params: dict[str, Any] | None) -> bool:
 
 def _loses_digits(X: NDArray[Any]) -> bool:
     """Return whether rounding to single precision moves entries by much of a column's deviation."""
-    lost = np.abs(X - X.astype(np.float32)).max(axis=0, initial=0.0)
+    # Rounding moves a constant column as a whole.
+    lost = np.ptp(X - X.astype(np.float32), axis=0)
     return bool((lost > _LOST * X.std(axis=0, dtype=np.float64)).any())
 
 
