@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
+from graphcouple._numba.components import count_together, sum_component_means
 from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
@@ -199,8 +200,6 @@ class AveragedProjection(LinearOperator):
 
     def batch_sums(self, V: FloatArray) -> FloatArray:
         """Return Σ_s U_s U_sᵀ V over the samples of each batch, of shape (n_batches, n_nodes, n_columns)."""
-        from graphcouple._numba.components import sum_component_means
-
         columns = np.ascontiguousarray(V, dtype=np.float64)
         if columns.ndim != 2 or len(columns) != self.shape[0]:
             raise ValueError(f"V must have {self.shape[0]} rows, one for each node, and columns, got {columns.shape}.")
@@ -237,8 +236,6 @@ class AveragedProjection(LinearOperator):
         >>> M.co_membership(np.array([0, 0]), np.array([1, 2]))
         array([0.5, 0. ])
         """
-        from graphcouple._numba.components import count_together
-
         i, j = np.asarray(rows, dtype=np.int64).ravel(), np.asarray(columns, dtype=np.int64).ravel()
         if i.size != j.size:
             raise ValueError(f"rows and columns must have one length, got {i.size} and {j.size}.")

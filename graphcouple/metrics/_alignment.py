@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import orthogonal_procrustes
 
 from graphcouple._support.validation import check_embedding
 from graphcouple.graphs import FloatArray, IntArray
@@ -53,8 +54,6 @@ def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArra
     >>> bool(np.allclose(gc.align(rotated, to=Z), Z))
     True
     """
-    from scipy.linalg import orthogonal_procrustes
-
     points, others = check_embedding(Z, "Z"), check_embedding(to, "to")
     if points.shape[1] != others.shape[1]:
         raise ValueError(f"Z has {points.shape[1]} dimensions, but `to` has {others.shape[1]}; they must match.")

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.spatial import procrustes
 
 from graphcouple._support.validation import check_integer, refuse_estimator
 from graphcouple.metrics._neighborhoods import k_ary_preservation
@@ -181,8 +182,6 @@ def check_apart(Z: Any, name: str) -> None:
 
 def disparity(A: Any, B: Any, names: tuple[str, str] = ("an embedding", "an embedding")) -> float:
     """Return the Procrustes disparity of two arrangements of the same points."""
-    from scipy.spatial import procrustes
-
     for Z, name in zip((A, B), names, strict=True):
         check_apart(Z, name)
     return float(procrustes(A, B)[2])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from graphcouple._numba.threads import one_blas_thread, over_blocks
 from graphcouple.neighbors.points import nearest_of
@@ -57,8 +58,6 @@ def search_lost(
     others_only: bool = False,
 ) -> None:
     """Replace neighbours, in place, of rows whose distances are lost when the square is expanded."""
-    from scipy.spatial.distance import cdist
-
     farthest = sq_dist.max(axis=1)
     sq_norms = np.einsum("ij,ij->i", X_new, X_new, dtype=np.float64)
     lost = np.flatnonzero((farthest > 0.0) & (farthest <= _LOST * sq_norms))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist, pdist, squareform
 
 from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple._support.validation import check_integer
@@ -228,8 +229,6 @@ class Euclidean(Searched):
         X = self.X
         support = Support.all_pairs(self.n_points)
         if not sp.issparse(X) or X.shape[0] * X.shape[1] <= DENSE_ENTRIES:
-            from scipy.spatial.distance import pdist, squareform
-
             dense = X.toarray() if sp.issparse(X) else X
             return support, off_diagonal(squareform(pdist(dense, "sqeuclidean"), checks=False))
         from sklearn.metrics import pairwise_distances
@@ -314,8 +313,6 @@ class Euclidean(Searched):
         support = regular_support(rows)
         if sp.issparse(X):
             return support, in_chunks(X_new, X, support, sq_differences)
-        from scipy.spatial.distance import cdist
-
         return support, cdist(X_new, X, "sqeuclidean").ravel()
 
 

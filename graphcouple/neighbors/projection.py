@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.extmath import randomized_svd
 
 # Axes are added up to this share of the variance, and at most 96. The length of the remainder is a coordinate too, so
 # more axes add little recall; fewer axes need more candidates.
@@ -113,8 +114,6 @@ def _principal_axes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     mean = part.mean(axis=0, dtype=np.float64).astype(X.dtype)
     part = part - mean
     if X.shape[1] > _WIDE:
-        from sklearn.utils.extmath import randomized_svd
-
         _, lengths, rows_of_axes = randomized_svd(part, _MOST_COMPONENTS, random_state=0)
         values, axes, total = np.square(lengths), rows_of_axes.T, float(np.square(part).sum())
     else:

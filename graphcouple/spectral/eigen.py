@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh, lobpcg, splu
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple._support.validation import warn
@@ -114,8 +116,6 @@ def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10)
 
 def separator(matrix: sp.csr_array) -> int:
     """Return the size of the largest breadth-first level of a matrix's connected graph, from a peripheral node."""
-    from scipy.sparse.csgraph import dijkstra
-
     pattern = abs(matrix)
     # Edges have both directions, so the faster search of a directed graph suffices.
     steps = dijkstra(pattern, indices=0, unweighted=True)
@@ -129,8 +129,6 @@ def _start(n: int) -> FloatArray:
 
 
 def _invert(matrix: sp.csr_array, k: int, null_vector: FloatArray, bound: float) -> tuple[FloatArray, FloatArray]:
-    from scipy.sparse.linalg import LinearOperator, splu
-
     n = null_vector.size
     definite = sp.csc_array(matrix + sp.eye_array(n) * (_SHIFT * bound))
     factors = splu(definite, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
@@ -173,8 +171,6 @@ def _largest_by_lanczos(
     restarts: int = _RESTARTS,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the largest eigenvalues in descending order, and the vectors."""
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator
-
     operator = LinearOperator((n, n), matvec=lambda v: times(v.ravel()), dtype=np.float64)
     ncv = min(n, 2 * k + _BASIS)
     try:
@@ -189,8 +185,6 @@ def _largest_by_lanczos(
 
 def _roughly(operator: Any, n: int, k: int, ncv: int) -> tuple[FloatArray, FloatArray]:
     """Return eigenpairs to the accuracy that iteration reaches, with a warning."""
-    from scipy.sparse.linalg import ArpackNoConvergence, lobpcg
-
     try:
         values, vectors = lanczos(operator, k, _start(n), tol=_ROUGH, ncv=ncv, maxiter=_RESTARTS)
     except ArpackNoConvergence as partial:
@@ -226,8 +220,6 @@ def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options:
     start spans too small a space, as when many eigenvalues coincide, ARPACK continues from random vectors, which are
     the same in every call.
     """
-    from scipy.sparse.linalg import eigsh
-
     if not np.any(matrix @ start):
         # The start has a share of every eigenvector, so only the zero matrix, which ARPACK refuses, maps it to 0.
         return np.zeros(k), np.linalg.qr(np.random.default_rng(0).normal(size=(start.size, k)))[0]
@@ -239,8 +231,6 @@ def complete_lanczos(
     operator: Any, k: int, start: FloatArray, tol: float = 0.0, **options: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return the result of `lanczos`, with the eigenpairs that it missed among equal ones."""
-    from scipy.sparse.linalg import ArpackError, LinearOperator
-
     values, vectors = lanczos(operator, k, start, tol, **options)
     if tol > _OF_STARTS:
         return values, vectors
@@ -279,6 +269,4 @@ def complete_lanczos(
 @cache
 def _takes_rng() -> bool:
     """Return whether this SciPy takes a generator; without one, its random vectors differ from call to call."""
-    from scipy.sparse.linalg import eigsh
-
     return "rng" in inspect.signature(eigsh).parameters

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray, as_csr
@@ -112,8 +113,6 @@ class GraphLaplacian:
     @cached_property
     def components(self) -> Parts:
         """The connected components."""
-        from scipy.sparse.csgraph import connected_components
-
         return Parts(*connected_components(self.affinity, directed=False))
 
     def among(self, members: IntArray) -> GraphLaplacian:

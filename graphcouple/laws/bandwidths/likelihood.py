@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from graphcouple._numba.calibration import likelihood_rows
 from graphcouple._numba.threads import over_rows
@@ -199,8 +200,6 @@ class _Likelihoods:
 
     def shared_scale(self) -> tuple[float, float, tuple[float, float]]:
         """Return the likeliest scale, its effective number of neighbours, and the scales that are about as likely."""
-        from scipy.optimize import minimize_scalar
-
         known = np.isfinite(self.furthest)
         nearest, furthest = (self._median(logs, known) for logs in (self.nearest, self.furthest))
         tried = np.linspace(nearest - 0.5 * np.log(self.dim) - 2.0, furthest + 2.0, _TRIED) + self.widening
