@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from numbers import Real
 from typing import Any
@@ -109,7 +108,7 @@ def check_kernel(kernel: Any) -> KernelReport:
 def require_sound(kernel: Kernel, moves: bool = True) -> None:
     """Check each user-defined kernel once, and raise the errors of `check_kernel`; of forces if it `moves` points."""
     own = type(kernel).__module__.startswith("graphcouple.")
-    if own and not any(isinstance(getattr(kernel, field.name), Kernel) for field in dataclasses.fields(kernel)):
+    if own and not any(isinstance(getattr(kernel, field.name), Kernel) for field in fields(kernel)):
         return
     # Only kernels of the right fields can be hashed.
     _check_fields(kernel)
@@ -135,7 +134,7 @@ def _check_fields(kernel: Any) -> None:
     cls = type(kernel)
     if "__dataclass_params__" not in vars(cls) or not cls.__dataclass_params__.frozen:
         raise TypeError(f"{cls.__name__} must be a frozen dataclass; decorate it with @dataclass(frozen=True).")
-    for field in dataclasses.fields(kernel):
+    for field in fields(kernel):
         value = getattr(kernel, field.name)
         if isinstance(value, Kernel):
             _check_fields(value)

@@ -8,10 +8,9 @@ prior.
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -309,9 +308,9 @@ class _InCommunities(DerivedConditioned):
         shares = np.exp(_log_factor(edges.support, softmax(field, axis=1), groups))
         means = edges.means * shares
         if self.derived.parts[0].prior.normalized:
-            thinned = dataclasses.replace(edges, means=means)
+            thinned = replace(edges, means=means)
             means = means / thinned.mass[edges.support.rows]
-        return dataclasses.replace(edges, means=means)
+        return replace(edges, means=means)
 
 
 def _log_factor(support: Support, starts: FloatArray, groups: Communities) -> FloatArray:

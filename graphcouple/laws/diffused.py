@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -64,7 +63,7 @@ class _Diffused(DerivedConditioned):
         total = sp.csr_array(stays @ edges.normalized() + goes @ ends)
         total.eliminate_zeros()
         total.sort_indices()
-        return dataclasses.replace(edges, support=Support(total.indptr, total.indices), means=np.asarray(total.data))
+        return replace(edges, support=Support(total.indptr, total.indices), means=np.asarray(total.data))
 
 
 @dataclass(frozen=True)

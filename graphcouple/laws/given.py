@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -206,7 +205,7 @@ class Searchable:
                 if isinstance(owner, Searchable):
                     changes[part] = copy.copy(owner).set_params(**{inner: value})
                 elif inner in _fields_of(owner):
-                    changes[part] = dataclasses.replace(owner, **{inner: value})
+                    changes[part] = replace(owner, **{inner: value})
                 else:
                     changes[name] = value
             elif inner:
@@ -214,7 +213,7 @@ class Searchable:
         if unknown := sorted(set(changes) - set(_fields_of(self))):
             kind = type(self).__name__
             raise ValueError(f"{kind} has no parameter {unknown[0]!r}; it has {sorted(self.get_params())}.")
-        changed = dataclasses.replace(self, **changes)  # type: ignore[type-var]
+        changed = replace(self, **changes)  # type: ignore[type-var]
         for name, value in _fields_of(changed).items():
             object.__setattr__(self, name, value)
         return self
@@ -333,4 +332,4 @@ class GraphLaw(Searchable, ABC):
 
 def _fields_of(part: Any) -> dict[str, Any]:
     """Return the fields of a dataclass by name; for other objects, an empty dict."""
-    return {field.name: getattr(part, field.name) for field in dataclasses.fields(part)} if is_dataclass(part) else {}
+    return {field.name: getattr(part, field.name) for field in fields(part)} if is_dataclass(part) else {}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -93,12 +92,12 @@ class GraphMixture(GraphLaw):
 
     def for_points(self, n_points: int) -> Self:
         """Return the mixture with "auto" replaced by its value for this many points."""
-        return dataclasses.replace(self, laws=tuple(law.for_points(n_points) for law in self.laws))
+        return replace(self, laws=tuple(law.for_points(n_points) for law in self.laws))
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> _ConditionedMixture:
         """Return the mixture given its points; see `GraphModel.given`."""
         X = as_points(X)
-        metrics = {dataclasses.replace(law, search="auto").distance_key for law in self.laws}
+        metrics = {replace(law, search="auto").distance_key for law in self.laws}
         if neighbors is not None and len(metrics) > 1:
             raise ValueError(
                 f"neighbors have distances of one metric, but the laws have {len(metrics)}; leave neighbors out."
@@ -110,7 +109,7 @@ class GraphMixture(GraphLaw):
         laws = tuple(law.within(distances[key].n_points, total) for key, law in zip(keys, self.laws, strict=True))
         _share_searches(keys, laws, distances)
         parts = [law.given_distances(distances[key], sample_weight, y) for key, law in zip(keys, laws, strict=True)]
-        return _ConditionedMixture(dataclasses.replace(self, laws=laws), list(distances.values()), parts)
+        return _ConditionedMixture(replace(self, laws=laws), list(distances.values()), parts)
 
     def recall(self, remembered: dict[str, Any]) -> _ConditionedMixture:
         """Return the mixture given its points, from the state that `ConditionedLaw.remembered` returned."""
@@ -134,7 +133,7 @@ class _ConditionedMixture(ConditionedLaw):
 
     @property
     def law(self) -> GraphMixture:
-        return dataclasses.replace(self.mixture, laws=tuple(part.law for part in self.parts))
+        return replace(self.mixture, laws=tuple(part.law for part in self.parts))
 
     def posterior(self, n_jobs: int | None = None) -> MixturePosterior:
         posteriors = [part.posterior(n_jobs) for part in self.parts]
@@ -162,7 +161,7 @@ class _ConditionedMixture(ConditionedLaw):
         meet = np.diff(together.indptr) > 0
         coincident[rows[meet]] = together.indices[together.indptr[:-1][meet]]
         support = Support(total.indptr, total.indices)
-        return dataclasses.replace(parts[0], support=support, means=total.data, coincident=coincident)
+        return replace(parts[0], support=support, means=total.data, coincident=coincident)
 
 
 def _share_searches(keys: Sequence[str], laws: Sequence[GraphModel], distances: dict[str, Distances]) -> None:

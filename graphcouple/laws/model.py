@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -188,7 +187,7 @@ class GraphModel(GraphLaw):
         """Return the model with ``n_neighbors="auto"`` replaced by its value for this many points."""
         if self.n_neighbors != "auto":
             return self
-        return dataclasses.replace(self, n_neighbors=self.neighbors_among(n_points))
+        return replace(self, n_neighbors=self.neighbors_among(n_points))
 
     def within(self, n_points: int, n_copies: float | None = None) -> GraphModel:
         """Lower perplexity and number of neighbours to values that `n_points` allow, with a warning.
@@ -206,7 +205,7 @@ class GraphModel(GraphLaw):
             changes["bandwidth"] = self.bandwidth.within(total)
             if isinstance(self.n_neighbors, int) and self.n_neighbors == self.bandwidth.suited_neighbors:
                 changes["n_neighbors"] = min(self.n_neighbors, total - 1)
-        return dataclasses.replace(self, **changes)
+        return replace(self, **changes)
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
         """Return the law given its points, for its posterior and the edges of new points.
@@ -272,7 +271,7 @@ class GraphModel(GraphLaw):
         for each in (law._scales, law._spread):
             if each is not None and not (each.shape == (distances.n_points,) and each.dtype.kind == "f"):
                 raise ValueError("the file is damaged: its law does not fit its points. Fit again.")
-        law.model = dataclasses.replace(law.model, bandwidth=remembered.get("bandwidth", law.model.bandwidth))
+        law.model = replace(law.model, bandwidth=remembered.get("bandwidth", law.model.bandwidth))
         return law
 
     def edges_among(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-from functools import cached_property
+from functools import cache, cached_property, partial
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -48,7 +47,7 @@ _NOT_OFFERED = {"precomputed", "pyfunc", "nan_euclidean", "infinity", "p", "soka
 _INSTEAD = {"hellinger": "; take 'euclidean' of the roots of shares, np.sqrt(X / X.sum(axis=1, keepdims=True))"}
 
 
-@functools.cache
+@cache
 def metric_names() -> list[str]:
     """Return the names of scikit-learn's metrics of points."""
     from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
@@ -218,7 +217,7 @@ class ByMetric(Searched):
         function = self.metric if callable(self.metric) else getattr(distance, self.metric, None)
         if function is None:
             raise ValueError(f"scipy.spatial.distance has no {self.metric!r}.")
-        return functools.partial(function, **params)
+        return partial(function, **params)
 
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
@@ -260,7 +259,7 @@ def as_compared(X: Any, metric: Any, remedy: str = "pass metric='precomputed' di
 def _check_own(metric: Any, rows: Any, params: dict[str, Any]) -> None:
     """Raise unless the user's metric gives symmetric distances for a few rows, and 0 from a row to itself."""
     name, largest = getattr(metric, "__name__", repr(metric)), 0.0
-    for one, other in itertools.pairwise(rows):
+    for one, other in pairwise(rows):
         there, back = metric(one, other, **params), metric(other, one, **params)
         for value in (there, back):
             _check_value(metric, value)
