@@ -16,18 +16,8 @@ from typing import Any
 import numpy as np
 
 FORMULA_METHODS = (
-    "log",
-    "grad_log",
-    "value",
-    "log1p",
-    "edge_probability",
-    "log_probability",
-    "grad_log_probability",
-    "log_complement",
-    "log_odds",
-    "grad_log_odds",
-    "potential",
-    "slope",
+    *("log", "grad_log", "value", "log1p", "edge_probability", "log_probability", "grad_log_probability"),
+    *("log_complement", "log_odds", "grad_log_odds", "potential", "slope"),
 )
 """The method names that compiled loops may call on a formula, with one number."""
 

@@ -122,9 +122,7 @@ class _FormulaAttribute(AttributeTemplate):
     key = FormulaType
 
     def generic_resolve(self, formula_type, name):
-        if name in dict(formula_type.constants):
-            return types.float64
-        return dict(formula_type.fields).get(name)
+        return types.float64 if name in dict(formula_type.constants) else dict(formula_type.fields).get(name)
 
 
 @lower_getattr_generic(FormulaType)
@@ -177,18 +175,12 @@ def _implementation(formula_type, name):
 
 
 def _compile_method(name):
-    @overload_method(FormulaType, name, jit_options=_INLINED, strict=False)
-    def resolve(self, sq_dist):
-        return _implementation(self, name)
+    compiled = overload_method(FormulaType, name, jit_options=_INLINED, strict=False)
+    if name in TWO_NUMBER_METHODS:
+        compiled(lambda self, first, second: _implementation(self, name))
+    else:
+        compiled(lambda self, sq_dist: _implementation(self, name))
 
 
-def _compile_method_of_two(name):
-    @overload_method(FormulaType, name, jit_options=_INLINED, strict=False)
-    def resolve(self, first, second):
-        return _implementation(self, name)
-
-
-for _name in FORMULA_METHODS:
+for _name in FORMULA_METHODS + TWO_NUMBER_METHODS:
     _compile_method(_name)
-for _name in TWO_NUMBER_METHODS:
-    _compile_method_of_two(_name)

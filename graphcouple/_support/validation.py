@@ -120,8 +120,7 @@ def check_sparse(matrix: Any, name: str) -> None:
         if matrix.format in ("csr", "csc", "bsr"):
             if (np.diff(matrix.indptr) < 0).any():
                 raise ValueError("its indptr must not fall")
-            arrays = (matrix.data, matrix.indices, matrix.indptr)
-            type(matrix)(arrays, shape=matrix.shape).check_format(full_check=True)
+            type(matrix)((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape).check_format(full_check=True)
         else:
             entries = matrix.tocoo()
             type(entries)((entries.data, (entries.row, entries.col)), shape=entries.shape)

@@ -17,7 +17,6 @@ from graphcouple._support.validation import MOST_BYTES, warn
 LONGEST_LABEL = 1000
 """The longest label, in characters; each entry of an array of text takes as much memory as the longest."""
 
-
 # pandas writes and reads these in place of a missing value.
 _MISSING_LABELS = ("", "na", "n/a", "#n/a", "null", "nan")
 

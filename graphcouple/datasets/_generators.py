@@ -163,8 +163,7 @@ def make_waveform(
     n = check_integer("n_samples", n_samples, 1)
     n_noise = check_integer("n_noise_features", n_noise_features, 0)
     rng = check_random_state(random_state)
-    i = np.arange(1, 22)
-    triangles = np.maximum(6.0 - np.abs(i - np.array([[7], [15], [11]])), 0.0)
+    triangles = np.maximum(6.0 - np.abs(np.arange(1, 22) - np.array([[7], [15], [11]])), 0.0)
     y = rng.integers(0, 3, n)
     first, second = np.array([[0, 1], [0, 2], [1, 2]])[y].T
     u = rng.random((n, 1))

@@ -142,15 +142,13 @@ def make_branches(
     for branch in range(k):
         start = free.pop(0)
         direction = rng.normal(size=p)
-        drift = rng.normal(size=(steps, p))
-        directions = direction + 0.3 * np.cumsum(drift, axis=0) / steps**0.5
+        directions = direction + 0.3 * np.cumsum(rng.normal(size=(steps, p)), axis=0) / steps**0.5
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         paths.append(ends[start] + np.cumsum(directions, axis=0) * (length / steps))
         ends.append(paths[-1][-1])
         free += [branch + 1, branch + 1]
     y = rng.integers(0, k, n)
-    X = np.array(paths)[y, rng.integers(0, steps, n)] + noise * rng.normal(size=(n, p))
-    return X, y
+    return np.array(paths)[y, rng.integers(0, steps, n)] + noise * rng.normal(size=(n, p)), y
 
 
 def make_rings(

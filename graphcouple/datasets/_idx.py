@@ -88,5 +88,4 @@ def read_idx_pairs(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
         labels.append(read_idx(partner).ravel())
         if len(images[-1]) != len(labels[-1]):
             raise ValueError(f"{file} holds {len(images[-1])} images, but {partner.name} {len(labels[-1])} labels.")
-    flat = [part.reshape(len(part), -1) for part in images]
-    return np.concatenate(flat), np.concatenate(labels)
+    return np.concatenate([part.reshape(len(part), -1) for part in images]), np.concatenate(labels)

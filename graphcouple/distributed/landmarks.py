@@ -38,7 +38,6 @@ _FAR, _FEW = 3.0, 0.01
 COVERAGE = np.dtype([("first", "i8"), ("n_rows", "i8"), ("n_looked_at", "i8"), ("isolated", "f8"), ("largest", "f8")])
 """A chunk's first row and its number of rows; the rows looked at, the share of isolated ones, the largest isolation."""
 
-
 _OfRows = Callable[[Any], NDArray[Any]]
 
 
@@ -283,8 +282,7 @@ def _keys_of(values: Any, of_rows: _OfRows | None, first: int, size: int, n: int
             f"importance must be finite and above 0, and is not in row {first + np.argmin(fine)}; drop or fix the rows "
             "that are not."
         )
-    keys = -np.log1p(-drawn) / importance
-    return _merged([_Sample(keys, first + np.arange(size), importance)], n)
+    return _merged([_Sample(-np.log1p(-drawn) / importance, first + np.arange(size), importance)], n)
 
 
 def _merged(parts: list[_Sample], n: int) -> _Sample:

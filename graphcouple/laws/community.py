@@ -305,11 +305,9 @@ class _InCommunities(DerivedConditioned):
         groups = self.groups
         log_sizes = digamma(groups.memberships.sum(axis=0) + 1.0)
         field = _EDGES * edges.normalized() @ groups.memberships @ groups.rates + log_sizes
-        shares = np.exp(_log_factor(edges.support, softmax(field, axis=1), groups))
-        means = edges.means * shares
+        means = edges.means * np.exp(_log_factor(edges.support, softmax(field, axis=1), groups))
         if self.derived.parts[0].prior.normalized:
-            thinned = replace(edges, means=means)
-            means = means / thinned.mass[edges.support.rows]
+            means = means / replace(edges, means=means).mass[edges.support.rows]
         return replace(edges, means=means)
 
 

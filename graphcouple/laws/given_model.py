@@ -99,8 +99,7 @@ class ConditionedModel(ConditionedLaw):
         chosen = np.random.default_rng(0).permutation(n)[: np.clip(_DISTANCES // n, _LEAST_ROWS, _MOST_ROWS)]
         support, sq_dist = self._to_all(rows, chosen)
         copies = None if w is None else Copies(w[chosen], w[support.indices], np.zeros(chosen.size))
-        sample = DistanceRows(support, sq_dist, rows.kernel, rows.n_jobs, copies, places)
-        return bandwidth.settled(sample, n_stored)
+        return bandwidth.settled(DistanceRows(support, sq_dist, rows.kernel, rows.n_jobs, copies, places), n_stored)
 
     def _to_all(self, rows: DistanceRows, chosen: IntArray) -> tuple[Support, FloatArray]:
         """Return the squared distances of some points to all others."""

@@ -299,18 +299,12 @@ class Euclidean(Searched):
         if k < self.n_points and self._is_approximate(search):
             indices, sq_dist = self._file(k, n_jobs).of_new(X_new)
             return regular_support(indices), sq_dist.ravel()
-        X = self._points()
-        if k == self.n_points:
-            return self._to_all(X, X_new)
-        if sp.issparse(X):
-            support = regular_support(self._search(X, X_new, k, n_jobs)[0])
-            return support, in_chunks(X_new, X, support, sq_differences)
-        indices, sq_dist = nearest_exactly(X, X_new, k, n_jobs)
-        return regular_support(indices), sq_dist.ravel()
-
-    def _to_all(self, X: Any, X_new: Any) -> tuple[Support, FloatArray]:
-        rows = np.broadcast_to(np.arange(self.n_points), (X_new.shape[0], self.n_points))
-        support = regular_support(rows)
+        X, to_all = self._points(), k == self.n_points
+        if not to_all and not sp.issparse(X):
+            indices, sq_dist = nearest_exactly(X, X_new, k, n_jobs)
+            return regular_support(indices), sq_dist.ravel()
+        ends = np.broadcast_to(np.arange(k), (X_new.shape[0], k)) if to_all else self._search(X, X_new, k, n_jobs)[0]
+        support = regular_support(ends)
         if sp.issparse(X):
             return support, in_chunks(X_new, X, support, sq_differences)
         return support, cdist(X_new, X, "sqeuclidean").ravel()

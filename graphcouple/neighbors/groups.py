@@ -122,8 +122,7 @@ def _by_products(points: Any, centres: Any) -> FloatArray:
         part[:] = euclidean_distances(points[a : a + _ROWS], centres, squared=True)
         near = part <= CANCELLED * (sq_norms[a : a + _ROWS, None] + centre_norms)
         if near.any():
-            bounds = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
-            support = Support(bounds, np.flatnonzero(near) % near.shape[1])
+            support = Support(np.concatenate([[0], np.cumsum(near.sum(axis=1))]), np.flatnonzero(near) % near.shape[1])
             part[near] = in_chunks(points[a : a + _ROWS], centres, support, sq_differences)
     return sq_dist
 

@@ -46,8 +46,7 @@ class Parts(NamedTuple):
 
     def members(self) -> list[IntArray]:
         """Return the nodes of each component, in ascending order."""
-        order = np.argsort(self.labels, kind="stable")
-        return np.split(order, np.cumsum(self.sizes)[:-1])
+        return np.split(np.argsort(self.labels, kind="stable"), np.cumsum(self.sizes)[:-1])
 
     def means(self, X: Any) -> FloatArray:
         """Return the mean of each component's points, of shape (n_parts, n_features)."""
@@ -207,8 +206,7 @@ def _without_weak_edges(A: sp.csr_array) -> sp.csr_array:
     """Return a graph without its diagonal and without edges that rounding hides from the eigenvectors."""
     edges = sp.coo_array(A)
     is_edge = edges.row != edges.col
-    degrees = np.bincount(edges.row[is_edge], weights=edges.data[is_edge], minlength=A.shape[0])
-    roots = np.sqrt(degrees)
+    roots = np.sqrt(np.bincount(edges.row[is_edge], weights=edges.data[is_edge], minlength=A.shape[0]))
     keep = is_edge & (edges.data > _NEGLIGIBLE * roots[edges.row] * roots[edges.col])
     return sp.csr_array((edges.data[keep], (edges.row[keep], edges.col[keep])), shape=A.shape)
 
@@ -275,6 +273,4 @@ def eigengaps(eigenvalues: FloatArray) -> IntArray:
     array([3, 5])
     """
     gaps = np.diff(np.asarray(eigenvalues, dtype=np.float64))[1:]
-    if not gaps.size:
-        return np.array([1])
-    return np.flatnonzero(gaps >= _LARGE_GAP * gaps.max()) + 2
+    return np.flatnonzero(gaps >= _LARGE_GAP * gaps.max()) + 2 if gaps.size else np.array([1])

@@ -67,6 +67,4 @@ def knee(values: FloatArray) -> int:
 
 def potentials(walk: FloatArray, gamma: float = 1.0) -> FloatArray:
     """Return −log(P + 10⁻⁷) for γ = 1, else 2/(1 − γ) P^((1 − γ)/2), of probabilities of a walk."""
-    if gamma == 1.0:
-        return -np.log(walk + _FLOOR)
-    return (2.0 / (1.0 - gamma)) * walk ** (0.5 * (1.0 - gamma))
+    return -np.log(walk + _FLOOR) if gamma == 1.0 else (2.0 / (1.0 - gamma)) * walk ** (0.5 * (1.0 - gamma))

@@ -57,8 +57,7 @@ def core_of(near: float) -> int:
 
 def _tile_of(points: FloatArray, low: FloatArray, side: float) -> tuple[NDArray[np.int64], int, int]:
     """Return each point's tile, numbered by rows with an empty border, and the length and number of rows."""
-    columns = zip(points.T, low, strict=True)
-    across = [((column - least) / side).astype(np.int64) + 1 for column, least in columns]
+    across = [((column - least) / side).astype(np.int64) + 1 for column, least in zip(points.T, low, strict=True)]
     n_rows, width = (int(tiles.max()) + 2 for tiles in across)
     return across[0] * width + across[1], width, n_rows
 

@@ -24,7 +24,7 @@ FAULTS = [
           "test_distributed"),
     Fault("landmarks of chunks: weights", "distributed/landmarks.py", "-smallest.keys[n] * smallest.importance[:n][order]", "-smallest.importance[:n][order]",
           "test_distributed"),
-    Fault("landmarks of chunks: importance ignored", "distributed/landmarks.py", "keys = -np.log1p(-drawn) / importance", "keys = -np.log1p(-drawn)",
+    Fault("landmarks of chunks: importance ignored", "distributed/landmarks.py", "_Sample(-np.log1p(-drawn) / importance", "_Sample(-np.log1p(-drawn)",
           "test_distributed"),
     Fault("landmarks of chunks: nothing is isolated", "distributed/landmarks.py", "np.mean(values > _FAR)", "0.0", "test_distributed"),
     Fault("landmarks of chunks: placed like the others", "distributed/landmarks.py", "Z[landmarks[here] - first] = model.embedding_[here]",

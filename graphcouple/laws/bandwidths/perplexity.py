@@ -103,8 +103,7 @@ class Perplexity(Bandwidth):
         totals = np.diff(indptr) if counts is None else np.add.reduceat(counts, indptr[:-1])
         self._check_enough(totals, n)
         scale, error, tied = np.empty(n), np.empty(n), np.empty(n)
-        target = float(np.log(self.perplexity))
-        equation = (rows.kernel, target, _SEARCH_TOLERANCE)
+        equation = (rows.kernel, float(np.log(self.perplexity)), _SEARCH_TOLERANCE)
         over_rows(n, rows.n_jobs, perplexity_rows, sq_dist, indptr, *equation, scale, error, tied, counts)
         self._check_reached(rows.kernel, error, tied)
         if rows.drawn_by in ("pair", "graph"):
