@@ -61,9 +61,7 @@ class FormulaType(types.Type):
 @cache
 def _formula_type(cls, nested, constants):
     if not (dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen):
-        raise TypeError(
-            f"{cls.__name__} must be a frozen dataclass to be compiled; decorate it with @dataclass(frozen=True)."
-        )
+        raise TypeError(f"{cls.__name__} must be a frozen dataclass; decorate it with @dataclass(frozen=True).")
     digest = _used[cls][1] + elementary.DIGEST
     _CLASSES[digest] = cls
     kinds = dict(nested)

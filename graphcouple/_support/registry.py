@@ -36,9 +36,7 @@ class Registry(Generic[T]):
     def _check(self, name: Any) -> None:
         if not isinstance(name, str) or not name:
             remedy = '; write @register("a name")' if callable(name) else ""
-            raise TypeError(
-                f"the name of a {self.parameter} must be a string of at least one letter, got {name!r}{remedy}."
-            )
+            raise TypeError(f"the name of a {self.parameter} must be a string that is not empty, got {name!r}{remedy}.")
 
     def remove(self, name: str) -> None:
         """Remove a name."""

@@ -58,9 +58,7 @@ def column_of(path: Path, name: str, first: Sequence[str], header: bool = True) 
     """Return the position of a column, given its name or its number from 0."""
     if header and name in first:
         if (count := first.count(name)) > 1:
-            raise ValueError(
-                f"{path.name} has {count} columns {name!r}; rename one, or give its number, counted from 0."
-            )
+            raise ValueError(f"{path.name} has {count} columns {name!r}; rename one, or give its number, from 0.")
         return first.index(name)
     if re.fullmatch("-?[0-9]{1,18}", name) and -len(first) <= int(name) < len(first):
         return int(name) % len(first)

@@ -100,9 +100,7 @@ def _complete(distances: Any) -> FloatArray:
 
 def _check_block(block: FloatArray) -> FloatArray:
     if not np.isfinite(block).all():
-        raise ValueError(
-            "the metric gives distances that are NaN or infinite, as for rows of zeros; drop or fix those rows."
-        )
+        raise ValueError("the metric gives NaN or infinite distances, as for rows of zeros; drop or fix those rows.")
     if block.min() < 0:
         raise ValueError(f"distances must not be negative, got {block.min():g}; check the metric or its matrix.")
     return block.astype(np.float64, copy=True)

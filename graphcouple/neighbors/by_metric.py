@@ -280,9 +280,7 @@ def _check_value(metric: Any, value: Any) -> None:
     """Raise unless a value of the user's own metric is a distance."""
     name = getattr(metric, "__name__", repr(metric))
     if isinstance(value, tuple):
-        raise ValueError(
-            f"metric={name} returns {len(value)} values; return the distance alone, no gradient is needed."
-        )
+        raise ValueError(f"metric={name} returns {len(value)} values; return the distance alone, without a gradient.")
     real = isinstance(value, (Real, np.number)) and not isinstance(value, np.complexfloating)
     if not real or not 0 <= float(value) < np.inf:
         raise ValueError(f"metric={name} must return a finite number of at least 0 for two rows, got {value!r}.")
@@ -302,9 +300,7 @@ def _complete(X: Any, metric: Any, params: dict[str, Any]) -> dict[str, Any]:
         try:
             return {**others, "VI": _inverse(np.asarray(covariance, dtype=np.float64))}
         except (np.linalg.LinAlgError, ValueError) as error:
-            raise ValueError(
-                f"metric_params: V must be an invertible matrix of covariances ({error}); or pass VI."
-            ) from error
+            raise ValueError(f"metric_params: V must be an invertible covariance ({error}); or pass VI.") from error
     return params
 
 
