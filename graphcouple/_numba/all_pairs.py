@@ -110,9 +110,7 @@ def _loop_over_pairs(spatial, crossed):
                         others[j] += (ci * a[j] + di * b[j] if crossed else c[j] if dense else ci) * value
                     potential[part, i] += total
                 if with_gradient:
-                    fx = 0.0
-                    fy = 0.0
-                    fz = 0.0
+                    fx, fy, fz = 0.0, 0.0, 0.0
                     for j in range(xj.size):
                         dx, dy, dz = x - xj[j], y - yj[j], z - zj[j] if spatial else 0.0
                         slope = radial.slope(dx * dx + dy * dy + dz * dz)

@@ -33,10 +33,7 @@ def _row_entropy(sq_dist, counts, kernel, log_scale, log_weight, slope):
         log_weight[j] = kernel.log(scaled)
         slope[j] = -2.0 * scaled * kernel.grad_log(scaled)
         largest = max(largest, log_weight[j])
-    mass = 0.0
-    mean = 0.0
-    mean_slope = 0.0
-    mean_product = 0.0
+    mass, mean, mean_slope, mean_product = 0.0, 0.0, 0.0, 0.0
     for j in range(sq_dist.size):
         log_weight[j] -= largest
         weight = np.exp(log_weight[j])
@@ -67,8 +64,7 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
     widest = 0
     for i in range(start, stop):
         widest = max(widest, indptr[i + 1] - indptr[i])
-    log_weight = np.empty(widest)
-    slope = np.empty(widest)
+    log_weight, slope = np.empty(widest), np.empty(widest)
     for i in range(start, stop):
         m = indptr[i + 1] - indptr[i]
         row = sq_dist[indptr[i] : indptr[i + 1]]
@@ -84,9 +80,7 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
         above = np.log(at_nearest) - target
         tied[i] = at_nearest if above >= -tolerance else 0.0
         goal = np.log(at_nearest) + _REST_OF_TIES if above > tolerance else target
-        smallest = np.inf
-        middle = 0.0
-        n_positive = 0
+        smallest, middle, n_positive = np.inf, 0.0, 0
         for j in range(m):
             if row[j] > 0.0:
                 smallest = min(smallest, row[j])
@@ -100,12 +94,9 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
             continue
         # Double precision resolves neither ratios of squared distances below exp(-1400) nor differences below 1e-12 of
         # the smallest.
-        low = start_at - _LOG_SCALE_SPAN
+        low = max(start_at - _LOG_SCALE_SPAN, 0.5 * np.log(smallest) - 14.0)
         high = start_at + _LOG_SCALE_SPAN
-        low = max(low, 0.5 * np.log(smallest) - 14.0)
-        at = start_at
-        gap = 0.0
-        length = np.inf
+        at, gap, length = start_at, 0.0, np.inf
         for _ in range(_MAX_SEARCH):
             entropy, derivative = _row_entropy(row, row_counts, kernel, at, log_weight[:m], slope[:m])
             gap = entropy - goal
@@ -120,10 +111,7 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
             # Steps that do not get shorter may oscillate for ever. A wide bracket is first narrowed geometrically
             # around the current point.
             if not (low < step < high) or abs(step - at) > min(5.0, 0.5 * length):
-                if gap > 0.0:
-                    at = max(0.5 * (low + high), at - 3.0)
-                else:
-                    at = min(0.5 * (low + high), at + 3.0)
+                at = max(0.5 * (low + high), at - 3.0) if gap > 0.0 else min(0.5 * (low + high), at + 3.0)
             else:
                 at = step
             length = abs(at - here)
@@ -186,8 +174,7 @@ def connectivity_rows(start, stop, sq_dist, indptr, kernel, target, connectivity
         row = np.sqrt(sq_dist[indptr[i] : indptr[i + 1]].astype(np.float64))
         row_counts = None if counts is None else counts[indptr[i] : indptr[i + 1]]
         shift[i] = _nearest_distinct(row, row_counts, connectivity)
-        low = 0.0
-        high = np.inf
+        low, high = 0.0, np.inf
         # Start from the row's own scale, so that the units of the data do not matter.
         at = 0.0
         sums[i] = 0.0
@@ -249,9 +236,7 @@ def likelihood_rows(start, stop, sq_dist, indptr, kernel, log_scale, value, effe
         for j in range(indptr[i], indptr[i + 1]):
             if sq_dist[j] > 0.0 and (counts is None or counts[j] > 0.0):
                 largest = max(largest, kernel.log(sq_dist[j] * shrink))
-        mass = 0.0
-        mean = 0.0
-        total = 0.0
+        mass, mean, total = 0.0, 0.0, 0.0
         for j in range(indptr[i], indptr[i + 1]):
             if sq_dist[j] > 0.0:
                 count = 1.0 if counts is None else counts[j]

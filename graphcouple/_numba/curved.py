@@ -32,8 +32,7 @@ def curved_rows(
         row = charges[i if charges.shape[0] > 1 else 0]
         first = np.int64(indptr[i]) if sparse else 0
         last = np.int64(indptr[i + 1]) if sparse else n_points
-        total = 0.0
-        bend = 0.0
+        total, bend = 0.0, 0.0
         force[:] = 0.0
         for b in range(first, last, BLOCK):
             m = min(BLOCK, last - b)

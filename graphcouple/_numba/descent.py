@@ -18,10 +18,7 @@ def momentum_rows(start, stop, gradient, rate, momentum, max_step, Z, update, ga
     for i in range(start, stop):
         length = 0.0
         for a in range(n_dims):
-            if update[i, a] * gradient[i, a] < 0.0:
-                gain = gains[i, a] + 0.2
-            else:
-                gain = max(gains[i, a] * 0.8, 0.01)
+            gain = gains[i, a] + 0.2 if update[i, a] * gradient[i, a] < 0.0 else max(gains[i, a] * 0.8, 0.01)
             next_gains[i, a] = gain
             step[a] = momentum * update[i, a] - rate * gain * gradient[i, a]
             length += step[a] * step[a]

@@ -29,8 +29,7 @@ def affinity_rows(start, stop, indptr, indices, cost, lam, gamma, log_p, sums, m
 def log_sum_rows(start, stop, indptr, indices, cost, lam, gamma, log_sums):
     """Fill the logarithms of the row sums of P, which may overflow or underflow."""
     for i in range(start, stop):
-        largest = -np.inf
-        total = 0.0
+        largest, total = -np.inf, 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             value = (lam[i] + lam[j] - 2.0 * cost[e]) / (gamma[i] + gamma[j])

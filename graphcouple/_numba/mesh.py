@@ -67,8 +67,7 @@ def sort_by_bin(bins, n_bins, order, starts):
 @jit
 def _add_charge(x, y, charge, grid):
     """Add a charge at (x, y), in nodes, to the grid."""
-    a = int(x)
-    b = int(y)
+    a, b = int(x), int(y)
     wx = _weights(x - a)
     wy = _weights(y - b)
     for k in range(4):
@@ -137,16 +136,14 @@ def add_tiles_at(start, stop, places, low, side, width, numbers, spacing, fields
     for i in range(start, stop):
         x = (places[i, 0] - low[0]) / side
         y = (places[i, 1] - low[1]) / side
-        row = int(x)
-        column = int(y)
+        row, column = int(x), int(y)
         number = (row + 1) * width + column + 1
         first = np.searchsorted(numbers, number)
         if first == numbers.size or numbers[first] != number:
             continue
         x = (x - row) * side / spacing + 1.0
         y = (y - column) * side / spacing + 1.0
-        a = int(x)
-        b = int(y)
+        a, b = int(x), int(y)
         for k in range(fields.shape[1]):
             value, slope_x, slope_y = _read(fields[first, k], a, b, x - a, y - b)
             potential[k, i] += value
@@ -165,25 +162,17 @@ def gather(start, stop, Z, origin, spacing, charges, grid, own, potential, gradi
     for i in range(start, stop):
         x = (Z[i, 0] - origin[0]) / spacing
         y = origin[1] if flat else (Z[i, 1] - origin[1]) / spacing
-        a = int(x)
-        b = int(y)
-        t = x - a
-        u = y - b
+        a, b = int(x), int(y)
+        t, u = x - a, y - b
         value, slope_x, slope_y = _read(grid, a, b, t, u)
-        p = t - 0.5
-        q = u - 0.5
-        pp = p * p
-        qq = q * q
-        o0 = _row(own, 0, qq)
-        o1 = _row(own, 1, qq)
-        o2 = _row(own, 2, qq)
-        o3 = _row(own, 3, qq)
+        p, q = t - 0.5, u - 0.5
+        pp, qq = p * p, q * q
+        o0, o1 = _row(own, 0, qq), _row(own, 1, qq)
+        o2, o3 = _row(own, 2, qq), _row(own, 3, qq)
         c = charges[i]
         potential[i] = value - c * (((o3 * pp + o2) * pp + o1) * pp + o0)
         gradient[i, 0] = (slope_x - c * p * ((3.0 * o3 * pp + 2.0 * o2) * pp + o1)) / spacing
         if not flat:
-            s0 = _row_slope(own, 0, qq)
-            s1 = _row_slope(own, 1, qq)
-            s2 = _row_slope(own, 2, qq)
-            s3 = _row_slope(own, 3, qq)
+            s0, s1 = _row_slope(own, 0, qq), _row_slope(own, 1, qq)
+            s2, s3 = _row_slope(own, 2, qq), _row_slope(own, 3, qq)
             gradient[i, 1] = (slope_y - c * q * (((s3 * pp + s2) * pp + s1) * pp + s0)) / spacing

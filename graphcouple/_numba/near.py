@@ -38,15 +38,11 @@ def take_in_order(start, stop, order, Z, charges, xs, ys, cs):
 @jit
 def _sums(table, edge, me, xs, ys, c, with_potential):
     """Return the potential and the force at the point `me` of a block, from one set of charges."""
-    x = xs[me]
-    y = ys[me]
+    x, y = xs[me], ys[me]
     zero = xs.dtype.type(0.0)
-    total = zero
-    fx = zero
-    fy = zero
+    total, fx, fy = zero, zero, zero
     for j in range(xs.size):
-        dx = x - xs[j]
-        dy = y - ys[j]
+        dx, dy = x - xs[j], y - ys[j]
         sq_dist = dx * dx + dy * dy
         near = sq_dist < edge and j != me
         weight = c[j] * look_up(table, sq_dist, 0) if near else zero
@@ -60,19 +56,16 @@ def _sums(table, edge, me, xs, ys, c, with_potential):
 @jit
 def _sums_of_two(table, edge, me, xs, ys, c, other, with_potential):
     """Return the potentials and forces at the point `me` of a block, from two sets of charges."""
-    x = xs[me]
-    y = ys[me]
+    x, y = xs[me], ys[me]
     zero = xs.dtype.type(0.0)
     total, fx, fy = zero, zero, zero
     other_total, other_fx, other_fy = zero, zero, zero
     for j in range(xs.size):
-        dx = x - xs[j]
-        dy = y - ys[j]
+        dx, dy = x - xs[j], y - ys[j]
         sq_dist = dx * dx + dy * dy
         near = sq_dist < edge and j != me
         slope = look_up(table, sq_dist, 0) if near else zero
-        wx = slope * dx
-        wy = slope * dy
+        wx, wy = slope * dx, slope * dy
         fx += c[j] * wx
         fy += c[j] * wy
         if with_potential:
@@ -91,8 +84,7 @@ def _gather_block(starts, row, column, n_rows, n_columns, xs, ys, cs, x, y, c):
     Coordinates are relative to the cell's first point, so that single precision resolves distances within the block.
     """
     origin = starts[row * n_columns + column]
-    count = 0
-    own = 0
+    count, own = 0, 0
     for r in range(max(row - 2, 0), min(row + 3, n_rows)):
         first = starts[r * n_columns + max(column - 2, 0)]
         last = starts[r * n_columns + min(column + 3, n_columns)]
@@ -148,8 +140,7 @@ def add_near_pairs(
     for cell in range(start, stop):
         if starts[cell] == starts[cell + 1]:
             continue
-        row = cell // n_columns
-        column = cell % n_columns
+        row, column = cell // n_columns, cell % n_columns
         count, own = _gather_block(starts, row, column, n_rows, n_columns, xs, ys, cs, x, y, c)
         for s in range(starts[cell], starts[cell + 1]):
             i = order[s]

@@ -107,9 +107,7 @@ def edge_rows(
     gather instructions; edges are handled one block at a time, for any dimension q.
     """
     n_dims = coords.shape[0]
-    sq_dist = np.empty(BLOCK)
-    value = np.empty(BLOCK)
-    weight = np.empty(BLOCK)
+    sq_dist, value, weight = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     for i in range(start, stop):
         total = 0.0
         gradient[i] = 0.0
@@ -152,9 +150,7 @@ def edge_rows_2d(
     """
     dx, dy, sq_dist, value = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     for i in range(start, stop):
-        total = 0.0
-        fx = 0.0
-        fy = 0.0
+        total, fx, fy = 0.0, 0.0, 0.0
         end = np.int64(indptr[i + 1])
         for b in range(np.int64(indptr[i]), end, BLOCK):
             m = min(BLOCK, end - b)

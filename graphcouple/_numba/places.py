@@ -27,8 +27,7 @@ def edge_sums_at(start, stop, places, rows, ends, indptr, weights, radial, value
     n_dims = ends.shape[0]
     sq_dist, terms, slope = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     for i in range(start, stop):
-        total = 0.0
-        total_stiffness = 0.0
+        total, total_stiffness = 0.0, 0.0
         gradient[i] = 0.0
         first, last = np.int64(indptr[rows[i]]), np.int64(indptr[rows[i] + 1])
         for b in range(first, last, BLOCK):
@@ -78,8 +77,7 @@ def add_near_at(start, stop, places, low, side, shape, is_folded, edge, table, s
             if left >= right:
                 continue
             for s in range(starts[r * shape[1] + left], starts[r * shape[1] + right]):
-                dx = x - xs[s]
-                dy = y - ys[s]
+                dx, dy = x - xs[s], y - ys[s]
                 sq_dist = dx * dx + dy * dy
                 if sq_dist < edge:
                     slope = 2.0 * look_up(table, sq_dist, 0)
@@ -156,9 +154,7 @@ def _turn(i, gradient, inverse, direction, size):
 def _update(i, step, change, inverse):
     """Update the inverse Hessian of a place by the formula of Broyden, Fletcher, Goldfarb and Shanno."""
     n_dims = step.size
-    curvature = 0.0
-    sq_change = 0.0
-    sq_step = 0.0
+    curvature, sq_change, sq_step = 0.0, 0.0, 0.0
     for a in range(n_dims):
         curvature += step[a] * change[a]
         sq_change += change[a] * change[a]

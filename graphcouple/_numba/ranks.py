@@ -53,8 +53,7 @@ def _order(keys, order, spare_keys, spare_order, counts):
 
     Keys of double precision are rounded to all but their last digit, 42 bits, so that rounding seldom breaks a tie.
     """
-    n = keys.size
-    size = counts.size
+    n, size = keys.size, counts.size
     mask = np.uint64(size - 1)
     first = _DIGIT if keys.itemsize == 8 else 0
     half = np.uint64((1 << first) >> 1)
@@ -86,8 +85,7 @@ def order_rows(keys, orders):
     """Fill the order of the columns of each row; equal keys keep their order. Overwrites the keys."""
     n = keys.shape[1]
     spare_keys = np.empty_like(keys[0])
-    order = np.empty(n, dtype=np.int32)
-    spare_order = np.empty(n, dtype=np.int32)
+    order, spare_order = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     counts = np.empty(1 << _DIGIT, dtype=np.int64)
     for s in range(keys.shape[0]):
         orders[s] = _order(keys[s], order, spare_keys, spare_order, counts)
@@ -111,13 +109,9 @@ def agreement(ranks, orders, sizes, curves, sums, squares):
     over rows, for all sizes, are added to `sums` and `squares`, of shape (3, n).
     """
     n = orders.shape[1]
-    shared = np.empty(n, dtype=np.int64)
-    intrusions = np.empty(n, dtype=np.int64)
-    extrusions = np.empty(n, dtype=np.int64)
+    shared, intrusions, extrusions = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     for s in range(orders.shape[0]):
-        shared[:] = 0
-        intrusions[:] = 0
-        extrusions[:] = 0
+        shared[:] = intrusions[:] = extrusions[:] = 0
         for r in range(1, n):
             rho = np.int64(ranks[s, orders[s, r - 1]])
             if rho > r:

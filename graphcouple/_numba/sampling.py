@@ -45,10 +45,8 @@ def alias_table(weights, keep, other):
     """Fill Vose's tables: index i is kept with probability keep[i], otherwise replaced by other[i]."""
     n = weights.size
     mean = weights.sum() / n
-    small = np.empty(n, dtype=np.int64)
-    large = np.empty(n, dtype=np.int64)
-    n_small = 0
-    n_large = 0
+    small, large = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    n_small, n_large = 0, 0
     for i in range(n):
         keep[i] = weights[i] / mean
         other[i] = i
@@ -122,8 +120,7 @@ def sampled_rows(
     n_dims = old.shape[1]
     here = np.empty(n_dims)
     sample = np.empty(n_negative, dtype=np.int64)
-    sq_dist = np.empty(n_negative)
-    weight = np.empty(n_negative)
+    sq_dist, weight = np.empty(n_negative), np.empty(n_negative)
     cap = rate * clip
     push = 2.0 * rate * strength * n_pulls
     for i in range(start, stop):

@@ -30,8 +30,7 @@ def build(keys, n_dims, leaf_size, first, last, level, child, n_children):
     Cell c holds the points first[c] to last[c]; its children are child[c] to child[c] + n_children[c].
     """
     first[0], last[0], level[0] = 0, keys.size, 0
-    n_cells = 1
-    c = 0
+    n_cells, c = 1, 0
     while c < n_cells:
         n_children[c] = 0
         child[c] = n_cells
@@ -66,8 +65,7 @@ def summarise(n_cells, points, charges, first, last, centre, charge, sq_size):
                 centre[c, a] += abs(charges[i]) * points[i, a]
         for a in range(n_dims):
             centre[c, a] = centre[c, a] / weight if weight > 0.0 else points[first[c], a]
-            low = np.inf
-            high = -np.inf
+            low, high = np.inf, -np.inf
             for i in range(first[c], last[c]):
                 low = min(low, points[i, a])
                 high = max(high, points[i, a])
