@@ -285,7 +285,8 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
         When it is not square, holds NaN, or has the wrong number of nodes.
     """
     check_unmasked(graph, name)
-    kind = next((home for home in map(_package, type(graph).__mro__) if home in ("networkx", "igraph")), "")
+    packages = (base.__module__.partition(".")[0] for base in type(graph).__mro__)
+    kind = next((package for package in packages if package in ("networkx", "igraph")), "")
     if sp.issparse(graph):
         check_sparse(graph, name)
         matrix = sp.csr_array(graph)
@@ -309,10 +310,6 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
     if np.isnan(matrix.data).any():
         raise ValueError(f"{name} holds NaN; drop or impute those edges first.")
     return matrix
-
-
-def _package(kind: type) -> str:
-    return kind.__module__.partition(".")[0]
 
 
 def edges_of(matrix: sp.csr_array) -> tuple[Support, FloatArray]:

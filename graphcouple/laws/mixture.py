@@ -139,7 +139,7 @@ class _ConditionedMixture(ConditionedLaw):
         posteriors = [part.posterior(n_jobs) for part in self.parts]
         for search in self.distances:
             if isinstance(search, _SharedSearch):
-                search.forget()
+                search._results.clear()
         return MixturePosterior(posteriors, self.mixture.weights)
 
     def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
@@ -195,10 +195,6 @@ class _SharedSearch(Distances):
 
     def remembered(self) -> dict[str, Any]:
         return self._distances.remembered()
-
-    def forget(self) -> None:
-        """Drop the results of the searches."""
-        self._results.clear()
 
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         return self._distances.of_edges(support, n_jobs)

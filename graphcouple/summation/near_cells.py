@@ -30,12 +30,6 @@ def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], N
     return order, starts
 
 
-def _folded_shape(shape: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of rows and columns of a page folded to `_MOST_CELLS` cells, as square as the page allows."""
-    fewer = max(1, int(_MOST_CELLS**0.5))
-    return np.minimum(shape, np.maximum(fewer, _MOST_CELLS // np.minimum(shape[::-1], _MOST_CELLS)))
-
-
 class NearCells:
     """Points in square cells, half as wide as the distance below which pairs are near.
 
@@ -55,7 +49,9 @@ class NearCells:
         self.low, high = bounds(points)
         page = np.ones(2, dtype=np.int64)
         page[:n_dims] = ((high - self.low) / self.side).astype(np.int64) + 1
-        self.shape = _folded_shape(page)
+        # A folded page is as square as the page allows.
+        fewer = max(1, int(_MOST_CELLS**0.5))
+        self.shape = np.minimum(page, np.maximum(fewer, _MOST_CELLS // np.minimum(page[::-1], _MOST_CELLS)))
         self.is_folded = bool((self.shape < page).any())
         cells, at_least = np.empty(n, dtype=np.int32), POINTS_WORTH_THREADS
         over_rows(n, n_jobs, fill_cells, points, self.low, self.side, self.shape, cells, at_least=at_least)
