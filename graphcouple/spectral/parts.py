@@ -49,11 +49,10 @@ def embed_parts(
 ) -> Eigenmaps:
     """Return the eigenmaps of a graph, which may be disconnected.
 
-    A connected graph's coordinates have unit covariance (see `GraphLaplacian.embedding`). In a disconnected graph,
-    each component has coordinates of unit covariance, multiplied by (its share of the nodes)^(1/q), and lies around
-    its own place; see `places_of`. Components of equal points stay in one place. `embed` returns eigenvalues and
-    coordinates of a connected graph, for their number q; coordinates of other methods are scaled and placed in the same
-    way.
+    A connected graph's coordinates have unit covariance (see `GraphLaplacian.embedding`). In a disconnected graph, each
+    component has coordinates of unit covariance, multiplied by (its share of the nodes)^(1/q), and lies around its own
+    place; see `places_of`. Components of equal points stay in one place. `embed` returns eigenvalues and coordinates of
+    a connected graph, for their number q; coordinates of other methods are scaled and placed in the same way.
     """
     n = laplacian.n_nodes
     parts = laplacian.components

@@ -1,8 +1,7 @@
 """Graph priors B, D, E and S: exponential families over graphs, conjugate to the pairwise Markov random field.
 
-A prior with edge prior π turns a log-kernel into the posterior with natural
-parameter η = log π + log k, in its own family (graph-coupling paper,
-definition 2 and proposition 1):
+A prior with edge prior π turns a log-kernel into the posterior with natural parameter η = log π + log k, in its own
+family (graph-coupling paper, definition 2 and proposition 1):
 
 =====  =========================  =========================  ==============================
 prior  support                    log-partition A(η)         mean ∂A/∂η

@@ -17,8 +17,7 @@ from graphcouple.kernels import Kernel, ScaledKernel
 from graphcouple.laws.priors.posterior import GraphPosterior
 from graphcouple.summation import LogKernel, RadialFunction, Summation
 
-# Constraints on the graphs of a law. A pair of priors is feasible if the embedding's constraints are among the
-# input's.
+# Constraints on the graphs of a law. A pair of priors is feasible if the embedding's constraints are among the input's.
 BINARY = "at most one edge per pair"
 ONE_EACH = "one edge out of every node"
 N_EDGES = "as many edges as nodes"
