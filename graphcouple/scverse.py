@@ -119,9 +119,7 @@ def embed(
             _check_metric(adata.uns[neighbors_key].get("params", {}).get("metric"), estimator)
     in_obsm, in_uns = (f"X_{name}", name) if key_added is None else (key_added, key_added)
     if in_obsm == "X_pca" and (adata.n_vars > MOST_COLUMNS or matrix_of(adata) is None):
-        raise ValueError(
-            "later calls would take the map in obsm['X_pca'] for the data; pass key_added, as 'X_pca_map'."
-        )
+        raise ValueError("later calls would take the map in obsm['X_pca'] for the data; pass key_added='X_pca_map'.")
     if in_uns in adata.uns and not _is_replaceable(adata.uns[in_uns]):
         raise ValueError(f"uns[{in_uns!r}] is no record of a map; pass another key_added to keep both.")
     n_components = estimator.get_params().get("n_components")
@@ -371,10 +369,8 @@ def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str 
 
 
 def _check_free(adata: Any, key: str, n_components: int) -> None:
-    if key in adata.obsm and adata.obsm[key].shape[1] != n_components:
-        raise ValueError(
-            f"obsm[{key!r}] has {adata.obsm[key].shape[1]} columns, and the map {n_components}; pass another key_added."
-        )
+    if key in adata.obsm and (columns := adata.obsm[key].shape[1]) != n_components:
+        raise ValueError(f"obsm[{key!r}] has {columns} columns, and the map {n_components}; pass another key_added.")
 
 
 def _write(adata: Any, key: str, Z: FloatArray) -> None:

@@ -154,10 +154,8 @@ class CouplingEstimator(PlacesNewPoints):
         check_terms(self.terms)
         self._validate_params()
         sample_weight = weights.pop("sample_weight", None)
-        if weights:
-            raise TypeError(
-                f"fit has no argument {next(iter(weights))!r}; it has X, y, neighbors, resume and sample_weight."
-            )
+        if unknown := next(iter(weights), None):
+            raise TypeError(f"fit has no argument {unknown!r}; it has X, y, neighbors, resume and sample_weight.")
         self._heed(y)
         X = self._points_of(X)
         if X is not None:
@@ -187,9 +185,7 @@ class CouplingEstimator(PlacesNewPoints):
         self._keep(result, np.float64 if X is None else X.dtype)
         if landmarks is not None:
             law = self._checked_law()
-            self.embedding_ = with_others(
-                X.shape[0], landmarks, self.embedding_, lambda rows: self._placed(X[rows], law)[0]
-            )
+            self.embedding_ = with_others(X.shape[0], landmarks, self.embedding_, lambda i: self._placed(X[i], law)[0])
         return self
 
     def _heed(self, y: Any) -> None:

@@ -104,9 +104,7 @@ def conditioned_law(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
         return sentence.input.given(rows.X, rows.neighbors, rows.weights, classes)
     for name, value in (("neighbors", rows.neighbors), ("sample_weight", rows.weights)):
         if value is not None:
-            raise ValueError(
-                f"{name} cannot be used when `input` is a graph or a posterior. Pass a GraphModel as input."
-            )
+            raise ValueError(f"{name} cannot be used when `input` is a graph or a posterior; pass a GraphModel.")
     return None
 
 

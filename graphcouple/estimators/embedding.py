@@ -206,9 +206,7 @@ class EmbeddingEstimator(ScikitTransformer):
             check_sparse(X, "X")
         check_unmasked(X, "X")
         if hasattr(X, "obsm"):
-            raise TypeError(
-                "X is annotated data; pass its points, as adata.obsm['X_pca'], or use gc.scverse.embed(adata, method)."
-            )
+            raise TypeError("X is annotated data; pass adata.obsm['X_pca'], or use gc.scverse.embed(adata, method).")
         # A column of a frame is an attribute, too.
         if callable(getattr(X, "number_of_nodes", None)) or callable(getattr(X, "vcount", None)):
             raise TypeError(

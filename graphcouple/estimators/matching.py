@@ -53,12 +53,8 @@ class PairwiseMatching(Preset):
         like="perplexity of each point",
         doc="Effective number of neighbours of each point, unless a bandwidth is given.",
     )
-    kernel: Kernel | None = parameter(
-        default=None, doc="v, with values up to 1; Gaussian by default.", checks=[Kernel, None]
-    )
-    latent_kernel: Kernel | None = parameter(
-        default=None, doc="w, with values up to 1; Student by default.", checks=[Kernel, None]
-    )
+    kernel: Kernel | None = parameter(default=None, doc="v, up to 1; Gaussian by default.", checks=[Kernel, None])
+    latent_kernel: Kernel | None = parameter(default=None, doc="w, up to 1; Student by default.", checks=[Kernel, None])
     loss: Any = parameter(
         default="square",
         kind='{"square", "kl"} or MatchingLoss',

@@ -54,9 +54,7 @@ class Sentence(Mapping[str, Any]):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._parts:
-            raise AttributeError(
-                f"the sentence has no part {name!r}; it has {sorted(self.__dict__.get('_parts', ()))}."
-            )
+            raise AttributeError(f"a sentence has no part {name!r}; it has {sorted(self.__dict__.get('_parts', ()))}.")
         return self._parts[name]
 
     @property

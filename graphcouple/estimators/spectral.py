@@ -41,12 +41,10 @@ def warn_of_parts(n_parts: int, remedy: str) -> None:
         )
 
 
-def check_directions(n_components: int, shape: tuple[int, ...], remedy: str = "") -> None:
+def check_directions(n_components: int, shape: tuple[int, ...], hint: str = "") -> None:
     """Raise if points of this shape have fewer directions than the embedding."""
     if n_components > min(shape):
-        raise ValueError(
-            f"n_components={n_components} must be at most min(n_samples, n_features)={min(shape)}{remedy}."
-        )
+        raise ValueError(f"n_components={n_components} must be at most min(n_samples, n_features)={min(shape)}{hint}.")
 
 
 def warn_of_missing(n_found: int, wanted: int, what: str) -> None:

@@ -102,9 +102,7 @@ class WithTerm(EmbeddingEstimator):
         """
         nested = next((name for name in params if name.startswith("estimator__")), None)
         if nested and params.get("estimator", self.estimator) is None:
-            raise ValueError(
-                f"{nested} is a parameter of `estimator`, which is None; pass one first, as estimator=TSNE()."
-            )
+            raise ValueError(f"{nested} is a parameter of `estimator`, which is None; pass one first, as TSNE().")
         return super().set_params(**params)
 
     @property

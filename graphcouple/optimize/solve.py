@@ -219,9 +219,7 @@ class _Attempts(NamedTuple):
         optimizer.check(self.objective)
         if (end := self.store.begin()) is not None:
             if np.shape(end.solution.Z) != Z.shape:
-                raise ValueError(
-                    "the checkpoint is damaged: a result lacks the start's shape. Fit without resume=True."
-                )
+                raise ValueError("the checkpoint is damaged: a result has another shape. Fit without resume=True.")
             monitor.recall(end.monitor)
             return end.solution, monitor
         if rescale and self.objective.held_points is None and self.store.going is None:
@@ -346,11 +344,9 @@ def _solution(
     message, converged = f"all {iteration} steps taken" if complete else monitor.message, monitor.converged
     if collapsed:
         message, converged = f"collapsed: all points are in one place ({message})", False
-    history = np.array(monitor.losses), np.array(monitor.iterations)
+    past = np.array(monitor.losses), np.array(monitor.iterations)
     # The steps' embeddings are read-only.
-    return Solution(
-        Z.copy(), loss, iteration, converged, message, *history, collapsed=collapsed, stopped=monitor.stopped
-    )
+    return Solution(Z.copy(), loss, iteration, converged, message, *past, collapsed=collapsed, stopped=monitor.stopped)
 
 
 def _is_warming_up(optimizer: Optimizer, iteration: int) -> bool:
