@@ -53,9 +53,8 @@ class AnchorEnergy(Objective):
 class Anchors(Term):
     """The term that draws some points to given places: weight · Σ_i ‖z_i − a_i‖².
 
-    Any number of points can have a place; the rest of the embedding arranges itself around them. The larger the weight,
-    the nearer these points stay to their places. Give places at the scale of the embedding without anchors, or start
-    from an array.
+    Any number of points can have a place, and the others arrange themselves around them. The larger the weight, the
+    nearer these points stay to them. Give places at the scale of the embedding without anchors, or start from an array.
 
     Parameters
     ----------

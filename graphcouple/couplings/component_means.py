@@ -253,8 +253,7 @@ class ComponentCrossEntropy(Objective):
 
 def _leading_variance(X: FloatArray, q: int) -> float:
     """Return the sum of the q largest eigenvalues of XXᵀ."""
-    # NumPy finds them all as fast as SciPy finds q, and the threads of two linear algebra libraries wait for each
-    # other.
+    # NumPy finds them all as fast as SciPy finds q; threads of two linear algebra libraries wait for each other.
     gram = X @ X.T if X.shape[0] <= X.shape[1] else X.T @ X
     return float(np.linalg.eigvalsh(gram)[-q:].clip(min=0.0).sum())
 

@@ -3,8 +3,7 @@
 Shift-invariant kernels leave the places of a graph's components undetermined (degeneracy theorem), so a coupling has no
 minimum there: it falls for ever as the components move apart. The gain is small and known. Let f be the weight of pairs
 of different components over the weight of the others, under prior E. Moving the components to infinity lowers the loss
-by n log(1 + f). With Student's kernel f falls with the square of the size of the map. So descent also penalises the
-size:
+by n log(1 + f). With Student's kernel f falls with the square of the map's size. So descent also penalises the size:
 
     C(Z) = (n/3) log(1 + (D²/L²)³),   D² = (5/n Σ_i ‖z_i − z̄‖⁸)^¼ n/(n − 1),   L² = 540 ℓ² (n/κ)^max(1, 2/q, 2/t)
 
@@ -37,8 +36,7 @@ from graphcouple.laws.priors.posterior import sum_x_log_x
 # at most twice as wide as that, and connected data lose less than 0.1 % of their loss (benchmarks/separated.py).
 _SQ_LENGTH = 540.0
 
-# C is steep, like a wall. With powers 1 and 2 of D²/L², the loss of the digits would be higher at the same width of
-# separated clusters.
+# C is steep. With powers 1 and 2 of D²/L², the digits' loss would be higher at the same width of separated clusters.
 _POWER = 3
 
 # A kernel that falls very slowly would give no bound.

@@ -108,8 +108,7 @@ class KernelLaplacian:
         ----------
         k : int
         near : ndarray of shape (n, k), optional
-            A start, such as the eigenvectors of a similar embedding. The result is then only as accurate as a descent
-            needs.
+            A start, such as eigenvectors of a similar embedding. The result is then only as accurate as descent needs.
         """
         n = len(self.Z)
         if n <= _DENSE or k > _DENSE_SHARE * n:

@@ -240,8 +240,7 @@ class NormalizedMap(AdditiveMap):
 class ChargedMap(FixedMap):
     """A map of the effective loss: ½ γ m (d_i Φ[P] + P_i Φ[d]) repels a new point with the sum of edges d_i.
 
-    P ∝ d to the power `noise_exponent`, and `strength` is ½ γ m. The degrees d are sums over the points that each point
-    stands for.
+    P ∝ d to the power `noise_exponent`, `strength` is ½ γ m. Degrees are sums over the points each point stands for.
     """
 
     def __init__(

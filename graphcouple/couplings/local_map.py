@@ -3,8 +3,7 @@
     L(Z) = Σ_near (τ/2) [√d̃/(10 + d̃) + arctan(√(d̃/10))/√10] + Σ_drawn 1/(1 + d̃),    d̃ = 1 + d².
 
 The slope of a near pair is PaCMAP's times τ/(2√d̃): false neighbours that lie far apart pull less. Further pairs are
-drawn every ten steps from candidates within τ on the map, and from others only if these are too few, so that touching
-groups separate.
+drawn every ten steps from candidates within τ, and from others only if these are too few, so touching groups separate.
 """
 
 from __future__ import annotations

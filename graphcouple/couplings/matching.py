@@ -133,8 +133,7 @@ class MatchedMeans(InParts, Placing):
     Raises
     ------
     TypeError, ValueError
-        When an argument has the wrong type or makes no sense, or a mean of the input's edges is above the loss's
-        largest.
+        When an argument has the wrong type or value, or a mean of the input's edges is above the loss's largest.
 
     References
     ----------

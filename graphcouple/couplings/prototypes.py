@@ -2,8 +2,7 @@
 
 The loss of a map whose points stand at places z_k, with n_k points each, is the coupling of the graph between groups,
 M_ab = Σ M_ij over i at a and j at b, with the latent law of m points of the weights n_k. It is concave in each point's
-row of the plan under the priors B, D and E, so that a plan that splits a point between places is never better than all
-others.
+row of the plan under priors B, D and E, so a plan that splits a point between places is never better than all others.
 """
 
 from __future__ import annotations
@@ -166,8 +165,7 @@ class Plan:
     Raises
     ------
     ValueError
-        When the latent law takes no weights, or has an edge prior of its own, or points at one place would have an
-        infinite loss.
+        When the latent law takes no weights or has its own edge prior, or a shared place would have an infinite loss.
 
     Examples
     --------
@@ -204,8 +202,7 @@ class Plan:
         return CrossEntropy(groups, coupling.latent, "exact", coupling.n_jobs, coupling.exaggeration)
 
     def improve(self, places: FloatArray, rng: np.random.RandomState) -> tuple[FloatArray, int]:
-        """Move each point to the place with the lowest loss, and return the places that have points, and the number of
-        moves.
+        """Move each point to the place of the lowest loss; return the places that have points and the number of moves.
 
         Parameters
         ----------

@@ -5,8 +5,7 @@ For centred Z and a reference Y, the difference that remains after the best of t
 
     F(Z) = 1 − ‖ZᵀY‖_*² / (‖Z‖² ‖Y‖²),
 
-with the nuclear norm ‖·‖_*, the sum of singular values; 0 ≤ F ≤ 1. With ZᵀY = U Σ Vᵀ, the gradient of the nuclear norm
-is Y V Uᵀ.
+with the nuclear norm ‖·‖_*, the sum of singular values; 0 ≤ F ≤ 1. With ZᵀY = U Σ Vᵀ, the norm's gradient is Y V Uᵀ.
 """
 
 from __future__ import annotations

@@ -190,8 +190,7 @@ def parameter(
 ) -> Any:
     """Declare a parameter of an estimator: its type in words, what it does, and accepted values as scikit-learn checks.
 
-    Anything left out comes from `VOCABULARY`, by the parameter's own name or by `like`. Without a default it is
-    required.
+    Anything left out comes from `VOCABULARY`, by its own name or by `like`. Without a default it is required.
     """
     declared = {"kind": kind, "doc": doc, "checks": checks, "like": like}
     metadata = {name: value for name, value in declared.items() if value is not None}

@@ -146,8 +146,7 @@ class NCTSNE(PerplexityPreset):
     True
     """
 
-    # The loss is an expectation, so more samples take no time. With 5, 48 clusters of 50 points end as dots, 2,800 of
-    # their radii apart.
+    # More samples of an expectation take no time. With 5, 48 clusters of 50 points end as dots, 2,800 radii apart.
     negative_sample_rate: float = parameter(default=100.0)
 
     def _latent_law(self) -> GraphModel:

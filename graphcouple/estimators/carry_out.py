@@ -131,8 +131,7 @@ def carry_out(
 ) -> Result:
     """Embed rows with the method that a sentence describes.
 
-    With a `start`, descent continues from there, whatever the sentence's start and optimizer, and the `held` points
-    stay.
+    With a `start`, descent goes on from there, whatever the sentence's start and optimizer, and `held` points stay.
     """
     part = prepare(sentence, rows, rng, reorders=start is None)
     run = run_options(sentence, watch) | {"snapshots": snapshots}

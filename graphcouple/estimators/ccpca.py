@@ -44,8 +44,7 @@ class CCPCA(DescribesLaw):
         Right singular vectors: centred MX times their transpose is `embedding_`.
     mean_ : ndarray of shape (n_features,)
     standard_error_ : ndarray of shape (n_samples,)
-        Monte Carlo standard error of each point's position, up to a rotation of the embedding, by a jackknife over ten
-        batches of graphs.
+        Monte Carlo standard error of each position, up to a rotation, by a jackknife over ten batches of graphs.
     relative_error_ : float
         The standard error of all points together, divided by the norm of the embedding.
     n_samples_ : int
@@ -58,8 +57,7 @@ class CCPCA(DescribesLaw):
         M, a linear operator; ``projection_.labels`` holds each point's component in each graph. Files leave it out,
         and with it `co_membership_`.
     co_membership_ : csr_array or ndarray of shape (n_samples, n_samples)
-        For each possible edge of the posterior, the share of graphs that hold both ends in one component. Computed
-        on access.
+        For each possible edge, the share of graphs that hold both ends in one component. Computed on access.
     posterior_ : RandomGraph
         The law of the input's graph. Files leave it out.
 

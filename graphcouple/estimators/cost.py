@@ -22,8 +22,7 @@ from graphcouple.laws import Space
 from graphcouple.neighbors import as_points
 from graphcouple.summation import Exact, KernelValue, as_summation
 
-# Rows of a trial fit with fast sums and with all pairs, and the powers of n with which the seconds of the search and of
-# an iteration grow.
+# Rows of a trial fit with fast sums and with all pairs; the powers of n with which search and steps slow down.
 _TRIAL, _TRIAL_OF_ALL_PAIRS, _SEARCH_POWER, _DESCENT_POWER = 10_000, 3000, 1.15, 1.05
 
 # A trial's descent ends after this many seconds, and the other iterations are counted as equally long.

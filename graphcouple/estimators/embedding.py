@@ -327,8 +327,7 @@ class EmbeddingEstimator(ScikitTransformer):
 
 
 class HasLaw(EmbeddingEstimator):
-    """Base class of estimators with a law of the input's graph; a posterior computed from points is not copied or
-    saved."""
+    """Base class of estimators with a law of the input's graph; a posterior from points is not copied or saved."""
 
     _given: ConditionedLaw | None
     """The input's law with its points; None if the input is a graph or a posterior."""

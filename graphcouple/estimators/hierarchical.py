@@ -86,8 +86,7 @@ class HierarchicalCoupling(WithTerm):
 class TwoScaleCoupling(WithTerm):
     """Add to a graph coupling a second one, at the scale of the whole: it keeps near and far in one embedding.
 
-    A neighbour embedding compares graphs of short edges, and leaves the large-scale arrangement to its start. The
-    objective here is
+    A neighbour embedding compares graphs of short edges, and leaves the large scale to its start. The objective is
 
         H(Z) + λ n [L(Z) + ρ T(Z)],
 

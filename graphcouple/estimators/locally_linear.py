@@ -39,8 +39,7 @@ class LocallyLinearEmbedding(LaplacianEstimator):
     Warns
     -----
     UserWarning
-        When the neighbourhoods are disconnected: each component is then embedded by itself, around the place of its
-        mean.
+        When neighbourhoods are disconnected: each component is embedded by itself, around the place of its mean.
     ConvergenceWarning
         When eigenvectors have not converged.
 

@@ -27,9 +27,8 @@ from graphcouple.neighbors import distances_of
 from graphcouple.neighbors.by_metric import symmetric_distances
 from graphcouple.optimize import LBFGS, Callback, best_scale
 
-# Pairs per point, if pairs are sampled, to fit and then to measure the stress. The third number is how many fitted
-# points new points are compared with. `pairs_per_point` compares 500 with 200; for the others, no comparison is
-# recorded.
+# Pairs per point, if pairs are sampled, to fit and then to measure the stress. The third number is of the fitted points
+# that new ones are compared with. `pairs_per_point` compares 500 with 200; for the others, no comparison is recorded.
 _SAMPLED, _MEASURED, _COMPARED = 500, 100, 1000
 
 # Rounds of majorization for new points, and the step, relative to the embedding, below which a point has arrived:

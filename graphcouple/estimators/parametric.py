@@ -22,8 +22,7 @@ class ParametricCoupling(WithTerm):
     multi-layer perceptron: descent of its weights starts where regression to the plain map ends, and reaches about the
     plain map's loss. The loss is of all points at each step, so there are no batches to choose. `transform` is f,
     whatever is done to `embedding_`. `loss_history_` of a network holds both descents; in the second, it counts the
-    decay of the weights and the bound on the size of the map, which `loss_` leaves out. `start_losses_` are of the
-    plain map.
+    weight decay and the bound on the map's size, which `loss_` leaves out. `start_losses_` are of the plain map.
 
     {parameters}
 

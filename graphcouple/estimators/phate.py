@@ -50,8 +50,7 @@ class PHATE(LawEigenmaps):
     entropies_ : ndarray of shape (200,)
         The von Neumann entropy of P to the powers 1, 2, …; `t_` is where it stops falling fast.
     stress_ : float
-        Kruskal's stress: the root of the squared errors of distances over their squares, of the landmarks if there are
-        any.
+        Kruskal's stress: the root of the squared errors of distances over their squares, of the landmarks if any.
     component_labels_ : ndarray of shape (n_samples,)
         The connected component of each point.
     posterior_ : RandomGraph

@@ -46,8 +46,7 @@ def _laws_of_graphs(base: type) -> Iterator[type]:
 def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:
     """Return a fitted estimator that was saved by its method ``save``.
 
-    Nothing in the file is run. It holds arrays, and objects by the names of their classes, which must be graphcouple's
-    or among `classes`.
+    Nothing in the file is run. It holds arrays, and objects by the names of classes, of graphcouple or among `classes`.
 
     Parameters
     ----------
@@ -63,8 +62,7 @@ def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:
     Raises
     ------
     ValueError
-        When the file is not a saved estimator, was written by a newer version of graphcouple, or names a class that is
-        not known.
+        When the file is not a saved estimator, was written by a newer graphcouple, or names an unknown class.
 
     Examples
     --------

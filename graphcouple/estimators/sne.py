@@ -107,10 +107,9 @@ class TSNE(PerplexityPreset):
 class SNEkhorn(PerplexityPreset):
     """SNEkhorn: symmetric entropic affinities of the input, a doubly stochastic law of the embedding.
 
-    Every point sends out one edge and receives one on average, in the input and in the embedding: no point is a hub,
-    and each row of the input has the same perplexity after it is made symmetric, unlike in t-SNE. Each evaluation of
-    the loss balances the embedding's law by about eight sums over all pairs, so a fit takes several times as long as
-    t-SNE's.
+    Every point sends one edge and receives one on average, in the input and in the embedding: no point is a hub, and
+    each row of the input has the same perplexity after it is made symmetric, unlike t-SNE's. Each evaluation of the
+    loss balances the embedding's law by about eight sums over all pairs, so fits take several times as long as t-SNE's.
 
     {parameters}
 

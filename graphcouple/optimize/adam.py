@@ -30,8 +30,7 @@ class AdamState(NamedTuple):
 class Adam(Optimizer):
     """Adam: the running mean of the gradients, divided by the root of the running mean of their squares.
 
-    Steps keep their length near a minimum unless annealed, so all of them are taken, and the last embedding is the
-    result.
+    Steps keep their length near a minimum unless annealed, so all are taken, and the last embedding is the result.
 
     Parameters
     ----------

@@ -137,8 +137,7 @@ class Optimizer(ABC):
     """
 
     noisy: ClassVar[bool] = False
-    """Whether intermediate losses are uninformative, as for random steps: the last embedding is the result, settled or
-    not."""
+    """Whether intermediate losses mean little, as of random steps: the last embedding is the result, settled or not."""
 
     @property
     def exaggeration(self) -> Exaggeration:

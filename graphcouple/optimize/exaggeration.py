@@ -32,8 +32,7 @@ class Exaggeration:
     Raises
     ------
     TypeError, ValueError
-        When `factor` or `start_weight` is not above 0, `n_iter` is not an integer of at least 0, or `n_stages` not an
-        integer of at least 1.
+        When `factor` or `start_weight` is not above 0, `n_iter` is no integer from 0 on, or `n_stages` none from 1 on.
 
     Examples
     --------

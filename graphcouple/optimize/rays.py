@@ -37,8 +37,7 @@ _TOLERANCE = 0.06
 def sets_a_size(objective: Objective) -> bool:
     """Return whether the size of an embedding may be changed for a lower loss.
 
-    Under a bounded loss, points far apart feel no pull, so a larger embedding may have a lower loss but no better
-    shape.
+    Under a bounded loss, points far apart feel no pull, so a larger map may have a lower loss but no better shape.
     """
     return objective.held_points is None and not (objective.attracting is not None and objective.attracting.fades)
 
@@ -124,7 +123,6 @@ def _where_level(losses: dict[float, float]) -> float:
         return 1.0
     least, most = min(finite.values()), max(finite.values())
     enough = least + max(_REMAINDER * (most - least), _ROUNDING * abs(least))
-    # If the loss falls all the way to size 0, the attraction is too strong. Then the size is not reduced, because a dot
-    # would be a saddle.
+    # If the loss falls all the way to size 0, attraction is too strong, and the size is kept: a dot would be a saddle.
     exponents = (exponent for exponent, loss in finite.items() if loss <= enough and exponent >= 0)
     return float(_STRIDE ** min(exponents, default=0.0))

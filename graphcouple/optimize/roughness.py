@@ -28,8 +28,7 @@ _START_SHARE = 0.01
 
 # Many points have too few iterations to unfold from dots. Without smoothing, they start among other clusters. With
 # three tenths of the start kept, the loss of 60,000 points in 50 clusters ends 0.14 % lower than with a hundredth. 4
-# points then end far from their cluster; without smoothing, 96 do. With more of the start kept, the loss of 300,000
-# points ends higher.
+# points then end far from their cluster; without smoothing, 96 do. With more, the loss of 300,000 points ends higher.
 _START_SHARE_IN_PIECES = 0.3
 
 # Two points are in one piece if a few steps bring them this near, relative to the size of the map. Ten thousand random

@@ -162,8 +162,7 @@ class Snapshots(NoSnapshots):
 def check_state(going: dict[str, Any], start: FloatArray) -> None:
     """Raise `ValueError` unless every array of a state suits the start: compiled loops trust their sizes.
 
-    An array has the start's shape, the same numbers in one row, or one row for each point. `Objective.with_basis`
-    checks a basis.
+    An array has the start's shape, its numbers in one row, or a row for each point. `with_basis` checks a basis.
     """
 
     def suits(value: Any) -> bool:

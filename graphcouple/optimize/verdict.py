@@ -17,8 +17,7 @@ from graphcouple.optimize.monitor import Monitor
 from graphcouple.optimize.rays import best_scale, sets_a_size
 
 UNSETTLED = 0.02
-"""A run has not settled if the last tenth of its iterations lowered the loss by more than this share of its height: a
-tolerance."""
+"""A run has not settled if its last tenth lowered the loss by more than this share of its height: a tolerance."""
 
 # A start this many times larger or smaller than the best size along its ray gets a warning: two steps of `best_scale`.
 _FAR_FROM_BEST = 16.0

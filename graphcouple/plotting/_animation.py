@@ -22,8 +22,7 @@ _SHARE = 0.99
 class Recorder:
     """A callback that records the maps of a run, for an animation.
 
-    If there are several runs, it keeps the last one. With ``unique=True`` or landmarks, the maps show only the fitted
-    points.
+    Of several runs, it keeps the last. With ``unique=True`` or landmarks, the maps show only the fitted points.
 
     Parameters
     ----------

@@ -35,8 +35,7 @@ def plot_graph(
     ----------
     Z : array of shape (n_samples, n_components)
     graph : array or sparse matrix of shape (n_samples, n_samples), or law of a graph
-        Edge weights; for a law, such as ``estimator.posterior_``, the expected edges. The weights of both directions
-        are added.
+        Edge weights; for a law, such as ``estimator.posterior_``, the expected edges. Both directions are added.
     y : array of shape (n_samples,), optional
         Labels, as for `plot`.
     n_edges : int, default=10000

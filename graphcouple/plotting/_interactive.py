@@ -116,9 +116,8 @@ def interactive(
     Parameters
     ----------
     Z : array of shape (n_samples, n_components), fitted estimator, or mapping of names to either
-        Embeddings; the first two components are drawn, or a single one against its rank. For an estimator, the hover
-        text of each point also has the nearest rows in its graph, and, if defined, its `isolation` and its loss,
-        `point_losses`.
+        Embeddings; the first two components are drawn, or a single one against its rank. For an estimator, each point's
+        hover text also has the nearest rows in its graph, and, if defined, `isolation` and its loss, `point_losses`.
     labels : array of shape (n_samples,), optional
         Classes, or numbers, which get a colour bar; as for `plot`. They also appear in the hover text.
     hover : sequence, mapping of names to sequences, or data frame, optional

@@ -53,8 +53,7 @@ def plot(
         Labels. Names, or up to 30 different whole numbers, are classes and get a legend beside the axes; other numbers
         and dates get a colour bar. From the eleventh class on, markers differ too; a legend lists up to 100 classes.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default. In a figure of several axes, ``layout="constrained"`` makes room for the
-        legend.
+        Where to draw; a new figure by default. Among several axes, ``layout="constrained"`` makes room for the legend.
     title : str, optional
     legend : bool, default=True
         Whether to show a list of classes or a colour bar beside the axes.
