@@ -9,18 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphcouple._support.validation import check_integer
+from graphcouple.plotting import _style
 from graphcouple.plotting._scatter import plot
-from graphcouple.plotting._style import (
-    as_text,
-    color_bar,
-    color_scale,
-    is_categorical,
-    labels_or_none,
-    legend_of,
-    make_room,
-    new_figure,
-    require_matplotlib,
-)
 
 # Inches of a panel's side: larger panels separate more points, smaller ones fit more maps on a screen.
 _PANEL = 3.2
@@ -70,7 +60,7 @@ def plot_grid(
     >>> axes.shape, axes[0, 1].get_title()
     ((1, 2), 'sepals')
     """
-    require_matplotlib()
+    _style.require_matplotlib()
     if not isinstance(embeddings, Mapping):
         raise TypeError(f"embeddings must be a mapping of names to arrays, got {type(embeddings).__name__}.")
     if not embeddings:
@@ -82,19 +72,19 @@ def plot_grid(
         plot(Z, y, ax=panel, legend=False)
         panel.set(xlabel="", ylabel="")
         if not tabular:
-            panel.set_title(as_text(name), fontsize=10)
+            panel.set_title(_style.as_text(name), fontsize=10)
             continue
         # A table can have empty cells: the first panel in a column or row carries its name.
         if place[0] == min(row for row, column in places if column == place[1]):
-            panel.set_title(as_text(name[1]), fontsize=10)
+            panel.set_title(_style.as_text(name[1]), fontsize=10)
         if place[1] == min(column for row, column in places if row == place[0]):
-            panel.set_ylabel(as_text(name[0]), fontsize=10)
+            panel.set_ylabel(_style.as_text(name[0]), fontsize=10)
     for panel in set(axes.flat) - set(panels):
         panel.set_visible(False)
     figure = axes.flat[0].figure
     if title:
-        figure.suptitle(as_text(title))
-    labels = labels_or_none(y, len(np.asarray(next(iter(embeddings.values())))))
+        figure.suptitle(_style.as_text(title))
+    labels = _style.labels_or_none(y, len(np.asarray(next(iter(embeddings.values())))))
     if legend and labels is not None:
         _legend(figure, axes, labels)
     return axes
@@ -114,7 +104,7 @@ def _layout(names: list[Any], n_columns: int | None) -> tuple[list[tuple[int, in
 
 def _axes(ax: Any, shape: tuple[int, int], n_panels: int) -> NDArray[Any]:
     if ax is None:
-        return new_figure(_PANEL * shape[1] + 1.2, _PANEL * shape[0] + 0.3).subplots(*shape, squeeze=False)
+        return _style.new_figure(_PANEL * shape[1] + 1.2, _PANEL * shape[0] + 0.3).subplots(*shape, squeeze=False)
     axes = np.asarray(ax, dtype=object)
     if axes.size != n_panels:
         raise ValueError(f"ax must hold {n_panels} axes, one for each embedding, got {axes.size}.")
@@ -122,12 +112,12 @@ def _axes(ax: Any, shape: tuple[int, int], n_panels: int) -> NDArray[Any]:
 
 
 def _legend(figure: Any, axes: NDArray[Any], labels: NDArray[Any]) -> None:
-    if is_categorical(labels):
-        classes = legend_of(np.unique(labels))
+    if _style.is_categorical(labels):
+        classes = _style.legend_of(np.unique(labels))
         if figure.get_constrained_layout():
-            make_room(figure, figure.legend(loc="outside right center", **classes))
+            _style.make_room(figure, figure.legend(loc="outside right center", **classes))
         else:
             rightmost = max(axes.flat, key=lambda ax: (ax.get_position().x1, ax.get_position().y1))
             rightmost.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), **classes)
         return
-    color_bar(figure, color_scale(labels), axes.ravel().tolist(), labels)
+    _style.color_bar(figure, _style.color_scale(labels), axes.ravel().tolist(), labels)

@@ -12,18 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_integer, require
+from graphcouple.plotting import _style
 from graphcouple.plotting._backends import about_points, handed_over
 from graphcouple.plotting._scatter import opacity
-from graphcouple.plotting._style import (
-    GREY,
-    MARKERS,
-    check_points,
-    class_marker,
-    is_categorical,
-    labels_or_none,
-    numbers_of,
-    palette,
-)
 
 # Number of points that a browser draws and selects without delay.
 _MOST_POINTS = 200_000
@@ -37,7 +28,7 @@ _MOST_BUTTONS = 60
 # Points whose texts are shown at once, where points overlap; and the least width of a map, in pixels.
 _MOST_HOVERED, _LEAST_WIDTH = 3, 320
 
-_SHAPES = dict(zip(MARKERS, ("circle", "triangle", "square"), strict=True))
+_SHAPES = dict(zip(_style.MARKERS, ("circle", "triangle", "square"), strict=True))
 
 # Runs in the browser: marks the rows whose text holds the words, and shows how many.
 _SEARCH = """
@@ -157,7 +148,7 @@ def interactive(
     named = dict(Z) if isinstance(Z, Mapping) else {"": Z}
     fitted = {str(name): each for name, each in named.items() if hasattr(each, "embedding_")}
     places = {str(name): getattr(each, "embedding_", each) for name, each in named.items()}
-    maps = {name: check_points(Z) for name, Z in places.items()}
+    maps = {name: _style.check_points(Z) for name, Z in places.items()}
     sizes = {len(points) for points in maps.values()}
     if len(maps) < len(named):
         raise ValueError(f"the embeddings must have different names, got {list(named)}.")
@@ -168,13 +159,13 @@ def interactive(
     n = sizes.pop()
     most = _MOST_POINTS if max_points is None else check_integer("max_points", max_points, 1)
     rows = np.sort(np.random.default_rng(0).choice(n, most, replace=False)) if n > most else np.arange(n)
-    texts, known = _hover_columns(hover, n, rows), labels_or_none(labels, n, "labels")
+    texts, known = _hover_columns(hover, n, rows), _style.labels_or_none(labels, n, "labels")
     if known is not None:
         texts = _beside({"label": [str(value) for value in known[rows]]}, texts, "hover")
     for name, estimator in fitted.items():
         about = about_points(estimator, rows)
         texts = _beside(texts, {f"{name} {what}".strip(): values for what, values in about.items()}, "fit")
-    shown = known if color is None else labels_or_none(color, n, "color")
+    shown = known if color is None else _style.labels_or_none(color, n, "color")
     if backend not in ("auto", "bokeh"):
         points = {name: each[rows] for name, each in maps.items()}
         return handed_over(backend, points, None if shown is None else shown[rows], texts, title)
@@ -210,18 +201,17 @@ def _hover_columns(hover: Any, n: int, rows: NDArray[np.int64]) -> dict[str, lis
         if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != n:
             raise ValueError(f"hover[{name!r}] must have {n} entries, one for each point.")
         entries = list(values)
-        shown = (entries[i] for i in rows)
         if str(name) in columns:
             raise ValueError(f"hover has two columns that read {str(name)!r}; rename one.")
-        columns[str(name)] = [
-            _number_text(each) if isinstance(each, (float, np.floating)) else str(each) for each in shown
-        ]
+        columns[str(name)] = [_text(entries[i]) for i in rows]
     return columns
 
 
-def _number_text(number: Any) -> str:
+def _text(value: Any) -> str:
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
     # A gap makes a column of whole numbers, such as identifiers, one of fractions.
-    return f"{number:.0f}" if float(number).is_integer() and abs(number) < 2**53 else f"{number:.6g}"
+    return f"{value:.0f}" if float(value).is_integer() and abs(float(value)) < 2**53 else f"{value:.6g}"
 
 
 def _beside(texts: dict[str, list[str]], more: dict[str, list[str]], kind: str) -> dict[str, list[str]]:
@@ -230,11 +220,11 @@ def _beside(texts: dict[str, list[str]], more: dict[str, list[str]], kind: str) 
 
 
 def _colors_of(labels: NDArray[Any] | None, n: int) -> _Colors:
-    if labels is not None and is_categorical(labels):
+    if labels is not None and _style.is_categorical(labels):
         names, codes = np.unique(labels, return_inverse=True)
         return _Colors([str(name) for name in names], codes)
     are_dates = labels is not None and labels.dtype.kind == "M"
-    numbers = None if labels is None else numbers_of(labels) * (86_400e3 if are_dates else 1.0)
+    numbers = None if labels is None else _style.numbers_of(labels) * (86_400e3 if are_dates else 1.0)
     return _Colors([], np.zeros(n, dtype=np.int64), numbers, are_dates)
 
 
@@ -310,17 +300,17 @@ def _figure(
     # The ranks beside one component have no unit.
     layout |= {"match_aspect": not is_line, "output_backend": "webgl", "toolbar_location": "above"}
     plot = figure(title=name or None, tools=tools, active_scroll="wheel_zoom", **layout)
-    plot.axis.visible, plot.grid.visible, plot.outline_line_color = False, False, GREY
+    plot.axis.visible, plot.grid.visible, plot.outline_line_color = False, False, _style.GREY
     size = float(np.clip(400.0 / np.sqrt(n), 2.0, 10.0))
-    style: dict[str, Any] = {"size": size, "line_color": None, "fill_alpha": 0.8, "nonselection_fill_color": GREY}
-    style |= {"nonselection_fill_alpha": 0.3, "source": source}
-    layers, fills = [], cast("list[Any]", palette(max(len(colors.names), 1)))
+    style: dict[str, Any] = {"size": size, "line_color": None, "fill_alpha": 0.8, "source": source}
+    style |= {"nonselection_fill_color": _style.GREY, "nonselection_fill_alpha": 0.3}
+    layers, fills = [], cast("list[Any]", _style.palette(max(len(colors.names), 1)))
     if colors.numbers is not None:
         low, high = float(colors.numbers.min()), float(colors.numbers.max())
         fills = [linear_cmap("number", Viridis256, low, high)]
     for code, fill in enumerate(fills):
         view = {"view": CDSView(filter=GroupFilter(column_name="code", group=str(code)))} if colors.names else {}
-        shape = _SHAPES[class_marker(code)]
+        shape = _SHAPES[_style.class_marker(code)]
         layers.append(plot.scatter(f"x{k}", f"y{k}", marker=shape, fill_color=fill, **style, **view))
     if colors.numbers is not None:
         dates = {"ticker": DatetimeTicker(), "formatter": DatetimeTickFormatter()} if colors.are_dates else {}
@@ -345,7 +335,7 @@ def _buttons(names: list[str], layers: list[list[Any]]) -> Any:
         return Div(text=f"{len(names)} classes, too many for a button each.")
     rules = "".join(
         f".bk-btn:nth-child({c + 1}) {{ border-left: 10px solid {fill}; }}\n"
-        for c, fill in enumerate(palette(len(names)))
+        for c, fill in enumerate(_style.palette(len(names)))
     )
     sheet = InlineStyleSheet(css=f".bk-btn-group {{ flex-wrap: wrap; }}\n{rules}")
     group = CheckboxButtonGroup(labels=names, active=list(range(len(names))), stylesheets=[sheet])

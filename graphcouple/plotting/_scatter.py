@@ -8,22 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphcouple._support.validation import check_integer, check_labels, require
-from graphcouple.plotting._style import (
-    PALETTE,
-    check_points,
-    class_colors,
-    class_legend,
-    class_marker,
-    color_bar,
-    color_scale,
-    is_categorical,
-    label,
-    labels_or_none,
-    new_axes,
-    numbers_of,
-    plain_axes,
-    require_matplotlib,
-)
+from graphcouple.plotting import _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,14 +65,14 @@ def plot(
     >>> ax.get_title()
     'two points'
     """
-    points = check_points(Z)
+    points = _style.check_points(Z)
     if len(points) > _SCATTER_POINTS:
         return plot_density(Z, y, ax=ax, title=title, legend=legend)
-    labels = labels_or_none(y, len(points))
-    own, ax = ax is None, new_axes(ax)
+    labels = _style.labels_or_none(y, len(points))
+    own, ax = ax is None, _style.new_axes(ax)
     size = float(np.clip(15000.0 / len(points), 0.5, 40.0)) * _share_of_a_page(ax)
     _scatter(ax, points[:, :2], labels, size, legend)
-    plain_axes(ax, np.shape(Z)[1], title, own)
+    _style.plain_axes(ax, np.shape(Z)[1], title, own)
     return ax
 
 
@@ -105,22 +90,22 @@ def _scatter(ax: Axes, points: NDArray[np.float64], labels: NDArray[Any] | None,
     order = np.random.default_rng(0).permutation(len(points))
     x, y = points[order].T
     if labels is None:
-        ax.scatter(x, y, color=PALETTE[0], **style)
+        ax.scatter(x, y, color=_style.PALETTE[0], **style)
         return
     point_labels = labels[order]
-    if not is_categorical(labels):
-        artist = ax.scatter(x, y, c=numbers_of(point_labels), cmap="viridis", **style)
+    if not _style.is_categorical(labels):
+        artist = ax.scatter(x, y, c=_style.numbers_of(point_labels), cmap="viridis", **style)
         if legend:
-            color_bar(ax.figure, artist, ax, labels)
+            _style.color_bar(ax.figure, artist, ax, labels)
         return
     names, codes = np.unique(point_labels, return_inverse=True)
-    colors = class_colors(len(names))
-    markers = np.array([class_marker(c) for c in range(len(names))])
+    colors = _style.class_colors(len(names))
+    markers = np.array([_style.class_marker(c) for c in range(len(names))])
     for marker in dict.fromkeys(markers.tolist()):
         is_marked = markers[codes] == marker
         ax.scatter(x[is_marked], y[is_marked], color=colors[codes[is_marked]], marker=marker, **style)
     if legend:
-        class_legend(ax, names)
+        _style.class_legend(ax, names)
 
 
 def plot_density(
@@ -168,11 +153,11 @@ def plot_density(
     >>> ax.images[0].get_array().shape[2]
     4
     """
-    points = check_points(Z)
-    labels = labels_or_none(y, len(points))
+    points = _style.check_points(Z)
+    labels = _style.labels_or_none(y, len(points))
     if n_pixels is not None and check_integer("n_pixels", n_pixels, 2) > _MOST_PIXELS:
         raise ValueError(f"n_pixels must be at most {_MOST_PIXELS}, got {n_pixels}: no figure shows more.")
-    own, ax = ax is None, new_axes(ax)
+    own, ax = ax is None, _style.new_axes(ax)
     low, high = points[:, :2].min(axis=0), points[:, :2].max(axis=0)
     equal = np.shape(Z)[1] > 1
     span = high - low
@@ -191,7 +176,7 @@ def plot_density(
     ax.margins(0.05)
     ax.update_datalim([low - 0.05 * span, low + 1.05 * span])
     ax.autoscale_view()
-    plain_axes(ax, np.shape(Z)[1], title, own)
+    _style.plain_axes(ax, np.shape(Z)[1], title, own)
     return ax
 
 
@@ -227,21 +212,21 @@ def _mean_colors(
 
     image = np.zeros((n_pixels, 4))
     if labels is None:
-        image[:] = to_rgba(PALETTE[0])
+        image[:] = to_rgba(_style.PALETTE[0])
         return image
     counts = np.maximum(np.bincount(pixel, minlength=n_pixels), 1)
-    if is_categorical(labels):
+    if _style.is_categorical(labels):
         names, codes = np.unique(labels, return_inverse=True)
-        colors = class_colors(len(names))
+        colors = _style.class_colors(len(names))
         for channel in range(3):
             image[:, channel] = np.bincount(pixel, colors[codes, channel], n_pixels) / counts
         if legend:
-            class_legend(ax, names, markers=False)
+            _style.class_legend(ax, names, markers=False)
         return image
-    scale = color_scale(labels)
+    scale = _style.color_scale(labels)
     if legend:
-        color_bar(ax.figure, scale, ax, labels)
-    return scale.to_rgba(np.bincount(pixel, numbers_of(labels), n_pixels) / counts)
+        _style.color_bar(ax.figure, scale, ax, labels)
+    return scale.to_rgba(np.bincount(pixel, _style.numbers_of(labels), n_pixels) / counts)
 
 
 def plot_class_means(
@@ -277,16 +262,16 @@ def plot_class_means(
     >>> [text.get_text() for text in ax.texts]
     ['0', '1', '2']
     """
-    require_matplotlib()
+    _style.require_matplotlib()
     from matplotlib.patheffects import withStroke
 
-    points = check_points(Z)
+    points = _style.check_points(Z)
     if isinstance(y, (list, tuple)) and all(np.ndim(level) == 1 for level in y):
         levels = list(y)
     else:
         levels = [y] if np.ndim(y) != 2 else list(np.ma.asarray(y).T)
     labels = [check_labels(level, len(points)) for level in levels]
-    if not labels or not all(is_categorical(level) for level in labels):
+    if not labels or not all(_style.is_categorical(level) for level in labels):
         raise ValueError("y must hold classes: names, or up to 30 different whole numbers.")
     old_artists = {*getattr(ax, "collections", ()), *getattr(ax, "images", ())}
     ax = plot(Z, labels[0], ax=ax, title=title, legend=legend)
@@ -296,16 +281,16 @@ def plot_class_means(
     texts, sizes = [], []
     for k, level in enumerate(labels):
         names, codes = np.unique(level, return_inverse=True)
-        colors = class_colors(len(names))
+        colors = _style.class_colors(len(names))
         for c, name in enumerate(names):
             if not str(name).strip():
                 continue
             x, z = points[codes == c, :2].mean(axis=0)
             if k == 0:
-                look: dict[str, Any] = {"marker": class_marker(c), "edgecolors": "white", "linewidths": 1.2}
+                look: dict[str, Any] = {"marker": _style.class_marker(c), "edgecolors": "white", "linewidths": 1.2}
                 ax.scatter(x, z, s=60, color=colors[c], zorder=3, **look)
             look = {"fontsize": max(_NAME_SIZE - 3 * k, 6), "weight": "normal" if k else "bold", "color": "#222222"}
-            text = ax.text(x, z, label(name), ha="center", va="center", zorder=5 - 0.1 * k, **look)
+            text = ax.text(x, z, _style.label(name), ha="center", va="center", zorder=5 - 0.1 * k, **look)
             text.set_path_effects(halo)
             texts.append(text)
             sizes.append((codes == c).sum())
