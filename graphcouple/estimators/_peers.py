@@ -23,8 +23,7 @@ PEERS: dict[str, str] = {
     "n_iter_without_progress": "patience, of graphcouple.solve; a run ends once it has settled",
     "min_grad_norm": "tol, of graphcouple.solve; a run ends once it has settled",
     "method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
-    "angle": "summation=BarnesHut(angle=...)",
-    "theta": "summation=BarnesHut(angle=...)",
+    **dict.fromkeys(("angle", "theta"), "summation=BarnesHut(angle=...)"),
     "initialization": "init",
     "dissimilarity": "metric='precomputed'",
     "affinity": "metric='precomputed' for distances, input for the law of a graph",
@@ -40,13 +39,9 @@ PEERS: dict[str, str] = {
     "early_exaggeration_iter": _SCHEDULE,
     "knn_kwargs": _SEARCH,
     "negative_gradient_method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
-    "n_interpolation_points": _MESH,
-    "min_num_intervals": _MESH,
-    "ints_in_interval": _MESH,
-    "initial_momentum": _MOMENTUM,
-    "final_momentum": _MOMENTUM,
+    **dict.fromkeys(("n_interpolation_points", "min_num_intervals", "ints_in_interval"), _MESH),
+    **dict.fromkeys(("initial_momentum", "final_momentum", "max_step_norm"), _MOMENTUM),
     "max_grad_norm": _NOT_YET + ": max_step of MomentumGains bounds a step, not a gradient",
-    "max_step_norm": _MOMENTUM,
     "affinities": "input, of GraphCoupling: GraphCoupling(input=posterior, latent=...)",
     "callbacks": "callback",
     "callbacks_every_iters": "callback, which is called every 10 iterations",
@@ -58,16 +53,14 @@ PEERS: dict[str, str] = {
     "target_n_neighbors": _NOTHING + ": targets have no neighbors; see target_weight",
     "target_metric": _NOTHING + ": a y with fractions is a number, any other holds classes; see target_weight",
     "target_metric_kwds": _NOTHING + ": targets have no metric; see target_weight",
-    "transform_seed": _NOTHING + ": transform is not random",
-    "transform_queue_size": _NOTHING + ": transform is not random",
+    **dict.fromkeys(("transform_seed", "transform_queue_size"), _NOTHING + ": transform is not random"),
     "low_memory": _NOTHING + ": memory is always linear in the number of neighbours",
     "densmap": "DensMAP(UMAP(...)), or terms=[Density()]",
     "dens_lambda": "DensMAP(weight=...)",
     "dens_frac": _NOTHING + ": the density joins when exaggeration has ended",
     "dens_var_shift": _NOTHING + ": radii are matched by least squares, which divide by no variance",
     "output_dens": "metrics.density_match(X, embedding_), which compares the radii",
-    "output_metric": _SPACE,
-    "output_metric_kwds": _SPACE,
+    **dict.fromkeys(("output_metric", "output_metric_kwds"), _SPACE),
     "tqdm_kwds": "verbose",
     "angular_rp_forest": _NOTHING + ": the search is chosen by the metric and the size",
     "ParametricCoupling.dims": _NOTHING + ": the columns of X are the network's inputs",
@@ -92,8 +85,7 @@ PEERS: dict[str, str] = {
     # uwot
     "nn_method": _GRAPH,
     "nn_args": _SEARCH,
-    "n_threads": "n_jobs",
-    "n_sgd_threads": "n_jobs",
+    **dict.fromkeys(("n_threads", "n_sgd_threads"), "n_jobs"),
     "alpha": "learning_rate",
     "gamma": "repulsion_strength",
     "UMAP.bandwidth": _NOT_YET + ": LocalConnectivity sets the bandwidths, from n_neighbors",
@@ -116,15 +108,10 @@ PEERS: dict[str, str] = {
     "PHATE.decay": _NOTHING + ": the kernel is Gaussian; input=GraphModel(...) takes another",
     "knn_dist": "metric",
     "PHATE.mds_solver": _NOTHING + ": MetricMDS makes the map",
-    "n_evecs": "n_components",
-    "n_comps": "n_components",
+    **dict.fromkeys(("n_evecs", "n_comps"), "n_components"),
     "k": "n_neighbors",
     "epsilon": "input=GraphModel(Gaussian(), 'E', ConstantBandwidth(scale))",
 }
-
-
-# Attributes that only fit sets.
-_FITTED = ("kl_divergence_",)
 
 # Attributes and methods of fitted estimators of other libraries.
 ATTRIBUTES: dict[str, str] = {
@@ -141,7 +128,8 @@ ATTRIBUTES: dict[str, str] = {
 def why_missing(kind: type, name: str, is_fitted: bool) -> str:
     """Return a message for an attribute that estimators of a kind do not have, with the name it has here."""
     named = ATTRIBUTES.get(name, "").partition(".")[0].partition(",")[0].partition(" ")[0]
-    if name in ATTRIBUTES and (hasattr(kind, named) or named in _FITTED):
+    # Only fit sets the divergence.
+    if name in ATTRIBUTES and (hasattr(kind, named) or named == "kl_divergence_"):
         return f"{kind.__name__} has no {name}; use {ATTRIBUTES[name]}."
     near = [] if name.startswith("_") else difflib.get_close_matches(name, [*dir(kind), "embedding_"], 1, 0.8)
     if near and near[0] != name:
