@@ -99,7 +99,7 @@ class PlacesNewPoints(HasInverse):
         >>> tsne.transform(X[1::2]).shape
         (75, 2)
         """
-        X, law = self._check_new(X)
+        law, X = self._checked_law(), self._checked_new(X)
         if return_loss and (self._function is not None or self.transform_method != "law"):
             raise ValueError("only places by the law have a loss, not places by `features` or a transform_method.")
         Z, loss = self._placed(X, law)
@@ -189,7 +189,7 @@ class PlacesNewPoints(HasInverse):
                 f"move must be 'none', 'new' or 'all', got {got!r}."
                 + ("" if isinstance(move, str) else " New points have no classes.")
             )
-        X, law = self._check_new(X)
+        law, X = self._checked_law(), self._checked_new(X)
         if self._function is not None:
             raise ValueError("the map is a function of its points, which update would not keep; use transform.")
         if self._landmarks is not None:
@@ -264,7 +264,7 @@ class PlacesNewPoints(HasInverse):
         """
         if X is None:
             return self._of_rows(self._checked_law().own_isolation(self.n_jobs))
-        X, law = self._check_new(X)
+        law, X = self._checked_law(), self._checked_new(X)
         return np.concatenate([edges.isolation for _, edges in in_parts(law, X, self.n_jobs)])
 
     def point_losses(self) -> FloatArray:
@@ -297,10 +297,6 @@ class PlacesNewPoints(HasInverse):
             raise ValueError("the coupling of this estimator has no loss per point; use loss_.")
         posterior = self.posterior_
         return self._of_rows(fixed.own_losses(sp.csr_array(posterior.mean()), posterior.own_means))
-
-    def _check_new(self, X: Any) -> tuple[Any, ConditionedLaw]:
-        law = self._checked_law()
-        return self._checked_new(X), law
 
     def _checked_law(self) -> ConditionedLaw:
         check_is_fitted(self)
