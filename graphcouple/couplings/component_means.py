@@ -10,20 +10,14 @@ with Wishart precisions, whose cross-entropy is
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._support.validation import (
-    changed,
-    check_embedding,
-    check_integer,
-    check_positive,
-    check_weight,
-    is_word,
-)
+from graphcouple._support.validation import check_embedding, check_integer, check_positive, check_weight, is_word
 from graphcouple.components import AveragedProjection, component_law, sample_components
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.global_term import factor_at
@@ -214,7 +208,8 @@ class ComponentCrossEntropy(Objective):
         if self._law is None:
             return self
         means = _Means(self._fresh(iteration), self._X, self._mean)
-        single = changed(self, _law=None, _caution=_CAUTION)
+        single = copy(self)
+        single._law, single._caution = None, _CAUTION
         single._set_graphs([means])
         return single
 
@@ -324,16 +319,9 @@ class ComponentMeans(Term):
     def bind(self, problem: Problem) -> ComponentCrossEntropy:
         """Return J_ε of the problem's points and graphs."""
         problem.refuse_weights(self)
-        return ComponentCrossEntropy(
-            problem.coordinates,
-            problem.posterior,
-            n_components=problem.n_components,
-            scale=self.scale,
-            epsilon=self.epsilon,
-            n_graphs=self.n_graphs,
-            seed=problem.seed(),
-            n_jobs=problem.n_jobs,
-        )
+        options: dict[str, Any] = {name: getattr(self, name) for name in ("scale", "epsilon", "n_graphs")}
+        options |= {"n_components": problem.n_components, "seed": problem.seed(), "n_jobs": problem.n_jobs}
+        return ComponentCrossEntropy(problem.coordinates, problem.posterior, **options)
 
     def weight_of(self, objective: Objective, problem: Problem) -> float:
         """Return the weight, from the objective's own range if it is "auto"."""

@@ -233,9 +233,7 @@ class EffectiveCoupling(Coupling):
     """
 
     reads_points: ClassVar[bool] = False
-
     any_space: ClassVar[bool] = True
-
     loss: ClassVar[type[EffectiveCrossEntropy]] = EffectiveCrossEntropy
 
     negative_sample_rate: float = 5.0
@@ -255,15 +253,9 @@ class EffectiveCoupling(Coupling):
 
     def bind(self, problem: Problem) -> EffectiveCrossEntropy:
         """Return the effective cross-entropy of the problem's laws."""
-        return self.loss(
-            problem.posterior,
-            problem.latent,
-            self.negative_sample_rate,
-            repulsion_strength=self.repulsion_strength,
-            noise_exponent=self.noise_exponent,
-            summation=problem.summation,
-            n_jobs=problem.n_jobs,
-        )
+        options: dict[str, Any] = {"summation": problem.summation, "n_jobs": problem.n_jobs}
+        options |= {"repulsion_strength": self.repulsion_strength, "noise_exponent": self.noise_exponent}
+        return self.loss(problem.posterior, problem.latent, self.negative_sample_rate, **options)
 
     def __str__(self) -> str:
         strength = "" if self.repulsion_strength == 1.0 else f", weighing {self.repulsion_strength:g}"

@@ -216,17 +216,8 @@ class Plan:
         rule = _RULES[str(prior.drawn_by)]
         values = np.logaddexp(0.0, log_kernel) if rule == PAIR else np.exp(log_kernel - log_kernel.max())
         sizes = np.bincount(self.labels, minlength=len(places)).astype(np.float64)
-        moved = move_points(
-            rng.permutation(n),
-            self._graph.indptr.astype(np.int64),
-            self._graph.indices.astype(np.int64),
-            self._graph.data,
-            self.labels,
-            sizes,
-            -self.coupling.exaggeration * log_kernel,
-            values,
-            rule,
-            float(prior.draws * (n if rule == GRAPH else 1)),
-        )
+        graph = (self._graph.indptr.astype(np.int64), self._graph.indices.astype(np.int64), self._graph.data)
+        pulls, total = -self.coupling.exaggeration * log_kernel, float(prior.draws * (n if rule == GRAPH else 1))
+        moved = move_points(rng.permutation(n), *graph, self.labels, sizes, pulls, values, rule, total)
         taken, self.labels = np.unique(self.labels, return_inverse=True)
         return places[taken], int(moved)

@@ -104,8 +104,7 @@ class AttractionRepulsionPCA(ByKernel):
         n = X.shape[0]
         if self._linear and (largest := float(abs(X).max())) and not 1e-12 < largest < 1e12:
             raise ValueError(
-                f"the largest entry of X is {largest:.3g}, too large or small: its fourth power may overflow or "
-                "vanish; rescale X."
+                f"the largest entry of X, {largest:.3g}, is too large or small: fourth powers may be lost; rescale X."
             )
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
@@ -128,17 +127,10 @@ class AttractionRepulsionPCA(ByKernel):
                 norm = float(np.linalg.norm(left) * np.linalg.norm(right))
                 cosines.append(float(np.vdot(left, right)) / norm if norm > 0 else 1.0)
 
+        tests: dict[str, Any] = {"tol": self.tol * first, "patience": self.max_iter, "settled_within": 0.0}
+        tests["check_every"] = self.check_every
         with one_blas_thread(n * max(X.shape)):
-            solution = self._descend(
-                objective,
-                start,
-                ExactSteps(self.conjugate),
-                watch=compare,
-                tol=self.tol * first,
-                patience=self.max_iter,
-                settled_within=0.0,
-                check_every=self.check_every,
-            )
+            solution = self._descend(objective, start, ExactSteps(self.conjugate), watch=compare, **tests)
         self.cosines_ = np.array(cosines)
         if not (solution.converged or solution.stopped):
             warn(
@@ -153,10 +145,7 @@ class AttractionRepulsionPCA(ByKernel):
     def _matrices(
         self, X: Any, rng: np.random.RandomState
     ) -> tuple[GramMatrix | None, GramMatrix, NDArray[np.intp] | None]:
-        """Return the similarities to monitor, if any, the similarities to use, and the columns that they are made of.
-
-        The columns are None if they are all.
-        """
+        """Return the similarities to monitor, if any, those to use, and the columns of these, None if all."""
         n, read = X.shape[0], []
         if self.approximation is None:
             whole = GramMatrix(X) if self._linear else GramMatrix(matrix=self._similarities(X))

@@ -325,9 +325,8 @@ class CouplingEstimator(PlacesNewPoints):
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used and the losses, as names and texts."""
         check_is_fitted(self)
-        rows = [(name, text) for name, text in self._described]
-        if self._given is not None:
-            rows = [("input", str(self._given.law)) if name == "input" else (name, text) for name, text in rows]
+        given = {} if self._given is None else {"input": str(self._given.law)}
+        rows = [(name, given.get(name, text)) for name, text in self._described]
         rows.append(("loss", f"{self.loss_:.6g} nats"))
         if self.term_losses_:
             weighed = zip(self.term_weights_, self.term_losses_, strict=True)
@@ -364,15 +363,12 @@ class CouplingEstimator(PlacesNewPoints):
         super()._recall({"space": None, "landmarks": None, "function": None, "seed": None, **remembered})
         self._posterior = self._regressor = None
         n, landmarks = len(self.embedding_), self._landmarks
-        if (self._rows is not None and self._rows.n_rows != n) or (
-            landmarks is not None and not _are_rows(landmarks, n)
-        ):
+        of_others = self._rows is not None and self._rows.n_rows != n
+        if of_others or (landmarks is not None and not _are_rows(landmarks, n)):
             raise ValueError(f"the file is damaged: its copies or landmarks are not among its {n} rows. Fit again.")
-        if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
-            raise ValueError(
-                f"the file is damaged: it has {self._given.X.shape[0]} points and {len(self._places)} places. "
-                "Fit again."
-            )
+        X = None if self._given is None else self._given.X
+        if X is not None and X.shape[0] != len(self._places):
+            raise ValueError(f"the file is damaged: {X.shape[0]} points and {len(self._places)} places. Fit again.")
         if (fixed := remembered["map"]) is not None:
             self._map = fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))
 

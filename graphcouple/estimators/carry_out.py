@@ -262,17 +262,9 @@ def objective_of(sentence: Sentence, X: Any, posterior: RandomGraph, rng: np.ran
 
 def _start(sentence: Sentence, problem: Problem) -> FloatArray:
     X, n = problem.X, problem.posterior.n_nodes
-    return initialize(
-        sentence.init,
-        X,
-        problem.posterior,
-        sentence.n_components,
-        problem.rng,
-        metric=problem.metric,
-        dtype=problem.summation.points_dtype(n, np.float64 if X is None else X.dtype),
-        n_jobs=problem.n_jobs,
-        y=problem.y,
-    )
+    dtype = problem.summation.points_dtype(n, np.float64 if X is None else X.dtype)
+    options: dict[str, Any] = {"metric": problem.metric, "dtype": dtype, "n_jobs": problem.n_jobs, "y": problem.y}
+    return initialize(sentence.init, X, problem.posterior, sentence.n_components, problem.rng, **options)
 
 
 def _order_of(sentence: Sentence, posterior: RandomGraph, law: ConditionedLaw | None) -> IntArray | None:
@@ -312,22 +304,12 @@ def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.ran
     for recipe in (as_coupling(sentence.coupling), *sentence.terms):
         if isinstance(sentence.latent.metric, Space) and not recipe.any_space:
             raise ValueError(
-                f"{recipe} measures Euclidean distances, but the latent law is of {sentence.latent.metric}; drop it, "
-                "or use a Euclidean map."
+                f"{recipe} measures Euclidean distances, but the latent law is of {sentence.latent.metric}; drop one."
             )
-    law = sentence.input if isinstance(sentence.input, GraphLaw) else None
-    return Problem(
-        X=rows.X,
-        y=rows.y,
-        posterior=posterior,
-        latent=sentence.latent,
-        n_components=sentence.n_components,
-        summation=in_space(sentence.latent, as_summation(sentence.get("summation", "auto"), sentence.get("n_jobs"))),
-        metric="euclidean" if law is None else law.metric,
-        rng=rng,
-        n_jobs=sentence.get("n_jobs"),
-        metric_params=None if law is None else law.metric_params,
-    )
+    law, latent, n_jobs = sentence.input, sentence.latent, sentence.get("n_jobs")
+    summation = in_space(latent, as_summation(sentence.get("summation", "auto"), n_jobs))
+    metric, params = (law.metric, law.metric_params) if isinstance(law, GraphLaw) else ("euclidean", None)
+    return Problem(rows.X, rows.y, posterior, latent, sentence.n_components, summation, metric, rng, n_jobs, params)
 
 
 def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:

@@ -172,18 +172,9 @@ class MetricMDS(EmbeddingEstimator):
         elif not sized:
             start = start / (float(start.std()) or 1.0)
             start = start * best_scale(used, start)
-        solution = self._descend(
-            used,
-            start,
-            LBFGS(),
-            unit=unit,
-            measure="stress",
-            n_starts=self.n_starts,
-            settled_within=1e-5,
-            n_jobs=self.n_jobs,
-            on_interrupt=self.on_interrupt,
-            snapshots=snapshots,
-        )
+        options: dict[str, Any] = {name: getattr(self, name) for name in ("n_starts", "n_jobs", "on_interrupt")}
+        options |= {"unit": unit, "measure": "stress", "settled_within": 1e-5, "snapshots": snapshots}
+        solution = self._descend(used, start, LBFGS(), **options)
         Z = unit * (solution.Z - solution.Z.mean(axis=0))
         self.embedding_ = Z.astype(X.dtype)
         self.stress_ = solution.loss * unit**2

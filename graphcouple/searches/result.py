@@ -164,15 +164,10 @@ class SearchResult:
                 row |= {objective: float(mean), f"{objective} ±": float(deviation)}
             held = {f"held out {objective}" for objective in self.objectives} & set(fits[0].scores)
             row |= {key: fits[0].scores[key] for key in sorted(held)}
+            seconds = float(np.mean([fit.seconds for fit in fits]))
+            row |= {"seconds": seconds, "rows": fits[0].n_points, "seeds": len(fits), "front": name in front}
             noted = dict.fromkeys(text for fit in fits for text in fit.warnings)
-            row |= {
-                "seconds": float(np.mean([fit.seconds for fit in fits])),
-                "rows": fits[0].n_points,
-                "seeds": len(fits),
-                "front": name in front,
-                "warnings": "; ".join(noted),
-            }
-            rows[name] = row
+            rows[name] = row | {"warnings": "; ".join(noted)}
         return rows
 
     @property

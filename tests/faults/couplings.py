@@ -171,7 +171,7 @@ FAULTS = [
     Fault("distances: scale not the best", "couplings/distance_shape.py", "share = product / (softened * sq_norm)",
           "share = 0.9 * product / (softened * sq_norm)", "test_global_terms"),
     Fault("component means: codes of categories are numbers", "couplings/component_means.py",
-          "            problem.coordinates,\n", "            problem.points,\n", "test_blocks"),
+          "ComponentCrossEntropy(problem.coordinates, ", "ComponentCrossEntropy(problem.points, ", "test_blocks"),
     Fault("component means: the weight's range", "couplings/component_means.py", "- objective.value(Y)", "- 0.0",
           "test_hierarchical"),
     Fault("precision: half of a small direction", "couplings/precision.py", "/ (1.0 + sq_singular)", "/ (2.0 + sq_singular)",
