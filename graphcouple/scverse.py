@@ -196,8 +196,7 @@ def transform(
         points = _representation(query, use_rep, n_pcs, layer)[0]
     elif use_rep not in (None, "X_pca"):
         raise ValueError(
-            f"use_rep={use_rep!r} does not apply with a reference, whose principal components are used; give one of "
-            "them."
+            f"use_rep={use_rep!r} does not apply with a reference, whose principal components are used; give one."
         )
     else:
         points = _on_components_of(reference, query, n_pcs, layer)
@@ -290,8 +289,7 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
         )
     if use_rep is None and used == "X" and adata.n_vars > MOST_COLUMNS:
         raise KeyError(
-            f"adata has {adata.n_vars} columns and no obsm['X_pca']; run sc.pp.pca(adata) first, or pass use_rep='X' "
-            "to embed all columns."
+            f"adata has {adata.n_vars} columns and no obsm['X_pca']; run sc.pp.pca(adata) first, or pass use_rep='X'."
         )
     return _leading(in_memory(points), n_pcs, used), used
 

@@ -141,14 +141,11 @@ class Objective(ABC):
 
     def _parts(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and the gradient; raise unless they are a number and an array of the shape of `Z`."""
-        parts = self.value_and_grad(Z)
+        parts, name = self.value_and_grad(Z), f"{type(self).__name__}.value_and_grad"
         if not (isinstance(parts, tuple) and len(parts) == 2 and np.ndim(parts[0]) == 0):
-            raise TypeError(f"{type(self).__name__}.value_and_grad must return a number and a gradient, got {parts!r}.")
-        if np.shape(parts[1]) != np.shape(Z):
-            raise ValueError(
-                f"{type(self).__name__}.value_and_grad must return a gradient of the shape of Z, {np.shape(Z)}, got "
-                f"{np.shape(parts[1])}."
-            )
+            raise TypeError(f"{name} must return a number and a gradient, got {parts!r}.")
+        if (shape := np.shape(parts[1])) != np.shape(Z):
+            raise ValueError(f"{name} must return a gradient of the shape of Z, {np.shape(Z)}, got {shape}.")
         return parts[0], _as_floats(parts[1])
 
     def curvature(self, Z: FloatArray) -> float:

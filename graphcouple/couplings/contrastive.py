@@ -119,12 +119,10 @@ class SampledPartition(InParts):
     `edges` are M + Mᵀ, as the row pointers, column indices and entries of a csr matrix.
     """
 
-    def __init__(
-        self, edges: Edges, n_points: int, kernel: Kernel, n_drawn: int, seed: int, n_jobs: int | None
-    ) -> None:
-        self.edges, self.n_points, self.kernel, self.n_drawn = edges, n_points, kernel, n_drawn
+    def __init__(self, edges: Edges, n: int, kernel: Kernel, n_drawn: int, seed: int, n_jobs: int | None) -> None:
+        self.edges, self.n_points, self.kernel, self.n_drawn = edges, n, kernel, n_drawn
         self.seed, self.n_jobs = seed, n_jobs
-        n_draws = min(-(-_DRAWN_IN_ALL // (n_points * n_drawn)), _MOST_DRAWS)
+        n_draws = min(-(-_DRAWN_IN_ALL // (n * n_drawn)), _MOST_DRAWS)
         self._draws = [(seed, 0, k) for k in range(n_draws)]
 
     def at(self, iteration: int, Z: FloatArray) -> SampledPartition:

@@ -63,9 +63,7 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
     """
 
     drawable = False
-
     basis_span = _STEPS
-
     log_prior: float | None = None
 
     def __init__(self, *laws: Any, **options: Any) -> None:

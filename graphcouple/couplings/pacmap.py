@@ -9,8 +9,7 @@ further pair to a random point that is not a near one.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -155,7 +154,7 @@ class PairwiseControlledCoupling(Coupling):
             lowered = next((name for name in names if fewer[name] < getattr(self, name)), "n_near")
             numbers = names[lowered], getattr(self, lowered), fewer[lowered]
             warn_of_fewer(*numbers, n, "n_neighbors, mid_ratio or far_ratio")
-        return dataclasses.replace(self, **fewer)
+        return replace(self, **fewer)
 
     def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:
         near = most_likely(problem.posterior, self.n_near)

@@ -97,8 +97,7 @@ class Problem:
         if self.X is None or is_precomputed(self.metric):
             lack = "no points were given" if self.X is None else "precomputed distances were given instead"
             raise ValueError(
-                f"this needs points, but {lack}; pass the points as X and the graph's posterior as the input of "
-                "GraphCoupling."
+                f"this needs points, but {lack}; pass points as X, and the posterior as the input of GraphCoupling."
             )
         return self.X
 

@@ -236,15 +236,13 @@ class _DescentOfMaps(Descent):
         return 3 * super().suited_iterations(self.largest) // 2
 
 
-def _descend(
-    objective: Objective, start: FloatArray, method: CouplingEstimator, part: Prepared, largest: int
-) -> Solution:
+def _descend(objective: Objective, start: FloatArray, method: CouplingEstimator, part: Prepared, most: int) -> Solution:
     """Return where descent with a method's options ends; its callback sees all maps, one below the other."""
     sentence = part.sentence
-    with threads_kept(), progress_of(method, sentence.iterations(largest)) as show:
+    with threads_kept(), progress_of(method, sentence.iterations(most)) as show:
         optimizer = optimizer_of(sentence, part.problem)
         if isinstance(optimizer, Descent):
-            optimizer = _DescentOfMaps(**vars(optimizer), largest=largest)
+            optimizer = _DescentOfMaps(**vars(optimizer), largest=most)
         return solve(objective, start, optimizer, rescale=True, **run_options(sentence, show))
 
 

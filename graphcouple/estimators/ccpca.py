@@ -138,8 +138,7 @@ class CCPCA(DescribesLaw):
         check_directions(self.n_components, X.shape)
         if self.takes_distances:
             raise ValueError(
-                "metric='precomputed' gives no points to average; pass the points as X and the graph's "
-                "posterior as input."
+                "metric='precomputed' gives no points to average; pass points, and the posterior as input."
             )
         own = self.input if isinstance(self.input, RandomGraph) else None
         law = self.model(X.shape[0]).given(X, y=y)

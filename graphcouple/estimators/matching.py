@@ -73,9 +73,7 @@ class PairwiseMatching(Preset):
         doc="How v is read: pair by pair, or divided by its row's sum.",
         checks=[_READINGS],
     )
-    latent_reading: str | None = parameter(
-        default=None, doc="How w is read; as v by default.", checks=[_READINGS, None]
-    )
+    latent_reading: str | None = parameter(default=None, doc="How w is read; None: as v.", checks=[_READINGS, None])
     bandwidth: Bandwidth | None = parameter(
         default=None,
         doc="How each point rescales its distances before v is evaluated, in place of the perplexity.",

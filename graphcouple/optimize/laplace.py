@@ -236,8 +236,7 @@ def _checked(objective: Objective, Z: ArrayLike) -> FloatArray:
         )
     if points.size > _MOST_COORDINATES:
         raise ValueError(
-            f"Z has {points.size} coordinates, and the Hessian their square; at most {_MOST_COORDINATES} are possible. "
-            "Fit fewer points."
+            f"Z has {points.size} coordinates, and at most {_MOST_COORDINATES} are possible; fit fewer points."
         )
     return points
 

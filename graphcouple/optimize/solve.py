@@ -333,20 +333,18 @@ def _iterations(optimizer: Optimizer | Descent, objective: Objective) -> int:
     return max(suited, _FEWEST_IF_BOUNDED) if tears and isinstance(optimizer, Descent) else suited
 
 
-def _solution(
-    optimizer: Optimizer, objective: Objective, last: FloatArray, iteration: int, monitor: Monitor
-) -> Solution:
+def _solution(optimizer: Optimizer, objective: Objective, last: FloatArray, n_iter: int, monitor: Monitor) -> Solution:
     """Return the best embedding of a run that has ended, or the last one if the optimizer is noisy."""
     loss, Z = (monitor.losses[-1], last) if optimizer.noisy else monitor.best
     assert Z is not None
     collapsed = is_collapsed(objective, Z, loss)
     complete = optimizer.noisy and not monitor.stopped
-    message, converged = f"all {iteration} steps taken" if complete else monitor.message, monitor.converged
+    message, converged = f"all {n_iter} steps taken" if complete else monitor.message, monitor.converged
     if collapsed:
         message, converged = f"collapsed: all points are in one place ({message})", False
     past = np.array(monitor.losses), np.array(monitor.iterations)
     # The steps' embeddings are read-only.
-    return Solution(Z.copy(), loss, iteration, converged, message, *past, collapsed=collapsed, stopped=monitor.stopped)
+    return Solution(Z.copy(), loss, n_iter, converged, message, *past, collapsed=collapsed, stopped=monitor.stopped)
 
 
 def _is_warming_up(optimizer: Optimizer, iteration: int) -> bool:
