@@ -341,7 +341,7 @@ def check_latent(latent: GraphModel, curved: bool = False) -> None:
         )
     if latent.target_weight:
         raise ValueError(
-            f"latent_model must leave target_weight at 0, got {latent.target_weight!r}: it is the input's."
+            f"latent_model must leave target_weight at 0, got {latent.target_weight!r}: classes belong to the input."
         )
     if latent.bandwidth is not None and not isinstance(latent.bandwidth, ConstantBandwidth):
         raise ValueError(

@@ -104,7 +104,7 @@ class AttractionRepulsionPCA(ByKernel):
         n = X.shape[0]
         if self._linear and (largest := float(abs(X).max())) and not 1e-12 < largest < 1e12:
             raise ValueError(
-                f"the largest entry of X, {largest:.3g}, is too large or small: fourth powers may be lost; rescale X."
+                f"the largest entry of X, {largest:.3g}, is too large or small: its fourth power is lost; rescale X."
             )
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")

@@ -104,7 +104,9 @@ def conditioned_law(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
         return sentence.input.given(rows.X, rows.neighbors, rows.weights, classes)
     for name, value in (("neighbors", rows.neighbors), ("sample_weight", rows.weights)):
         if value is not None:
-            raise ValueError(f"{name} cannot be used when `input` is a graph or a posterior; pass a GraphModel.")
+            raise ValueError(
+                f"{name} cannot be used when `input` is a graph or a posterior. Pass a GraphModel as input."
+            )
     return None
 
 
@@ -131,7 +133,8 @@ def carry_out(
 ) -> Result:
     """Embed rows with the method that a sentence describes.
 
-    With a `start`, descent goes on from there, whatever the sentence's start and optimizer, and `held` points stay.
+    With a `start`, descent continues from there, whatever the sentence's start and optimizer, and the `held` points
+    stay.
     """
     part = prepare(sentence, rows, rng, reorders=start is None)
     run = run_options(sentence, watch) | {"snapshots": snapshots}
@@ -262,9 +265,17 @@ def objective_of(sentence: Sentence, X: Any, posterior: RandomGraph, rng: np.ran
 
 def _start(sentence: Sentence, problem: Problem) -> FloatArray:
     X, n = problem.X, problem.posterior.n_nodes
-    dtype = problem.summation.points_dtype(n, np.float64 if X is None else X.dtype)
-    options: dict[str, Any] = {"metric": problem.metric, "dtype": dtype, "n_jobs": problem.n_jobs, "y": problem.y}
-    return initialize(sentence.init, X, problem.posterior, sentence.n_components, problem.rng, **options)
+    return initialize(
+        sentence.init,
+        X,
+        problem.posterior,
+        sentence.n_components,
+        problem.rng,
+        metric=problem.metric,
+        dtype=problem.summation.points_dtype(n, np.float64 if X is None else X.dtype),
+        n_jobs=problem.n_jobs,
+        y=problem.y,
+    )
 
 
 def _order_of(sentence: Sentence, posterior: RandomGraph, law: ConditionedLaw | None) -> IntArray | None:
@@ -304,12 +315,22 @@ def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.ran
     for recipe in (as_coupling(sentence.coupling), *sentence.terms):
         if isinstance(sentence.latent.metric, Space) and not recipe.any_space:
             raise ValueError(
-                f"{recipe} measures Euclidean distances, but the latent law is of {sentence.latent.metric}; drop one."
+                f"{recipe} measures Euclidean distances, but the latent law is of {sentence.latent.metric}; drop it, "
+                "or use a Euclidean map."
             )
-    law, latent, n_jobs = sentence.input, sentence.latent, sentence.get("n_jobs")
-    summation = in_space(latent, as_summation(sentence.get("summation", "auto"), n_jobs))
-    metric, params = (law.metric, law.metric_params) if isinstance(law, GraphLaw) else ("euclidean", None)
-    return Problem(rows.X, rows.y, posterior, latent, sentence.n_components, summation, metric, rng, n_jobs, params)
+    law = sentence.input if isinstance(sentence.input, GraphLaw) else None
+    return Problem(
+        X=rows.X,
+        y=rows.y,
+        posterior=posterior,
+        latent=sentence.latent,
+        n_components=sentence.n_components,
+        summation=in_space(sentence.latent, as_summation(sentence.get("summation", "auto"), sentence.get("n_jobs"))),
+        metric="euclidean" if law is None else law.metric,
+        rng=rng,
+        n_jobs=sentence.get("n_jobs"),
+        metric_params=None if law is None else law.metric_params,
+    )
 
 
 def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:

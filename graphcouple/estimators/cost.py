@@ -128,7 +128,9 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
             f"estimate needs two laws, and points among which the graph is found, as for TSNE(), got {estimator!r}."
         )
     if (model.n_landmarks or n) < n:
-        raise ValueError(f"n_landmarks={model.n_landmarks} fits some of the {n} rows: estimate that many without it.")
+        raise ValueError(
+            f"n_landmarks={model.n_landmarks} fits some of the {n} rows: estimate a fit of as many rows without it."
+        )
     sentence = model.sentence
     if not is_made(sentence.init):
         raise ValueError("init is an array of places, which has a size of its own; estimate with init='random'.")

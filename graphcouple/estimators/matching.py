@@ -53,8 +53,12 @@ class PairwiseMatching(Preset):
         like="perplexity of each point",
         doc="Effective number of neighbours of each point, unless a bandwidth is given.",
     )
-    kernel: Kernel | None = parameter(default=None, doc="v, up to 1; Gaussian by default.", checks=[Kernel, None])
-    latent_kernel: Kernel | None = parameter(default=None, doc="w, up to 1; Student by default.", checks=[Kernel, None])
+    kernel: Kernel | None = parameter(
+        default=None, doc="v, with values up to 1; Gaussian by default.", checks=[Kernel, None]
+    )
+    latent_kernel: Kernel | None = parameter(
+        default=None, doc="w, with values up to 1; Student by default.", checks=[Kernel, None]
+    )
     loss: Any = parameter(
         default="square",
         kind='{"square", "kl"} or MatchingLoss',
@@ -73,7 +77,9 @@ class PairwiseMatching(Preset):
         doc="How v is read: pair by pair, or divided by its row's sum.",
         checks=[_READINGS],
     )
-    latent_reading: str | None = parameter(default=None, doc="How w is read; None: as v.", checks=[_READINGS, None])
+    latent_reading: str | None = parameter(
+        default=None, doc="How w is read; as v by default.", checks=[_READINGS, None]
+    )
     bandwidth: Bandwidth | None = parameter(
         default=None,
         doc="How each point rescales its distances before v is evaluated, in place of the perplexity.",

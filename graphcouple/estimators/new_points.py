@@ -301,7 +301,9 @@ class PlacesNewPoints(HasInverse):
     def _checked_law(self) -> ConditionedLaw:
         check_is_fitted(self)
         if self._given is None:
-            raise ValueError("new points need a law, but `input` is a graph or a posterior; pass a GraphModel.")
+            raise ValueError(
+                "new points need a law of the input's graph, but `input` is a graph or a posterior; pass a GraphModel."
+            )
         return self._given
 
     def _fixed_map(self) -> FixedMap | None:

@@ -162,7 +162,9 @@ def _check(objectives: Any, n_seeds: Any, metric: Any, store: Any, random_state:
             f"{', and stability needs n_seeds of at least 2' if objectives else ''}."
         )
     if store is not None and not isinstance(random_state, (int, np.integer)):
-        raise ValueError(f"a store needs draws that repeat: give an integer random_state, got {random_state!r}.")
+        raise ValueError(
+            f"a search with a store draws the same again: give an integer random_state, got {random_state!r}."
+        )
 
 
 class _Deadline:
@@ -196,7 +198,9 @@ def _budget(budget: Any) -> tuple[float, int | None]:
         return size * unit_seconds, None
     if size >= 1 and size.is_integer() and unit in ("trial", "trials"):
         return np.inf, int(size)
-    raise ValueError(f'budget must be a time such as "10min" or a number such as "60 trials", got {budget!r}.')
+    raise ValueError(
+        f'budget must be a time such as "10min" or a number of trials such as "60 trials", got {budget!r}.'
+    )
 
 
 def _run(

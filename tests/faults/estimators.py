@@ -333,7 +333,7 @@ FAULTS = [
     Fault("wrappers: no weights from a pipeline", "estimators/wrapper.py", '= {"sample_weight": None}', "= {}", "test_sentences"),
     Fault("labels: no list of truth values", "_support/validation.py", "isinstance(value, (Real, np.bool_))", "isinstance(value, Real)", "test_scores"),
     Fault("classes: ccPCA has none", "estimators/ccpca.py", "self._fit(self._checked(X), y)", "self._fit(self._checked(X))", "test_classical_corners"),
-    Fault("classes: starts have none", "estimators/carry_out.py", ', "y": problem.y}', "}", "test_classical_corners"),
+    Fault("classes: starts have none", "estimators/carry_out.py", "        y=problem.y,\n", "", "test_classical_corners"),
     Fault("precision: small numbers in single precision", "estimators/precision.py", "workable(X), check", "X, check", "test_precision"),
     Fault("sparse: points far from the origin stay sparse", "neighbors/points.py", "return X.toarray()\n    warn(", "return X\n    warn(", "test_classical_corners"),
     Fault("sparse: principal components of far points", "spectral/svd.py", "X = dense_if_far(X)", "pass", "test_precision"),
