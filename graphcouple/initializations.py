@@ -24,8 +24,11 @@ from graphcouple.summation import edge_product
 _TOLERANCE = 1e-4
 
 # Mean pull of an edge in the spectral start, in medians: 1.5 to 2.8 on curves, sheets and noise, 7 to 20,000 where the
-# graph has weakly linked clusters (docs/evidence/descent.md). It is read from the edges of so many points at most.
-_UNEVEN, _SOME_POINTS = 4.0, 20_000
+# graph has weakly linked clusters (docs/evidence/descent.md).
+_UNEVEN = 4.0
+
+# The edges of a part of the points show it: a choice.
+_SOME_POINTS = 20_000
 
 # Averages along the edges that bring points near their neighbours, but leave the clusters where they are. Of 20,000
 # points in 50 clusters, 100·R(n/2) is 43; after 10 averages, 38.

@@ -361,7 +361,7 @@ def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str 
         if changed:
             warn(
                 "the reference's data are not those of its obsm['X_pca'], so new cells have other coordinates; "
-                "run scanpy.pp.pca again, or pass layer, the data's name."
+                "run scanpy.pp.pca again, or pass the layer that it was run on."
             )
     return np.asarray(points @ components) - shift
 
