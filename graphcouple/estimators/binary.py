@@ -244,7 +244,9 @@ class UMAP(SampledRepulsion):
             self._refuse(other)
         for each in (self, other):
             if any(part is not None for part in (each.landmarks_, each._rows, each.posterior_.node_weights)):
-                raise ValueError("maps of some rows, or of weighted rows, cannot be joined; fit all without weights.")
+                raise ValueError(
+                    "maps of some rows, or of weighted rows, cannot be joined; fit all rows without weights."
+                )
         means = [sp.csr_array(each.posterior_.mean()) for each in (self, other)]
         if means[0].shape != means[1].shape:
             raise ValueError(f"the maps have {means[0].shape[0]} and {means[1].shape[0]} points; fit the same rows.")
