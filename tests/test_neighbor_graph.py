@@ -138,6 +138,6 @@ def test_estimators_search_by_any_metric():
 
 def test_what_cannot_be_searched_fast_says_so():
     with pytest.raises(ValueError, match="no approximate search for metric"):
-        distances_of(DIGITS[:100], "sqeuclidean").nearest(5, search="approximate")
+        distances_of(DIGITS[:100], "seuclidean").nearest(5, search="approximate")
     with pytest.raises(ValueError, match="no approximate search"):
         distances_of(DIGITS[:100] * 1e35, "manhattan").nearest(5, search="approximate")

@@ -69,6 +69,9 @@ def test_squared_distances_far_from_zero():
     D = others(X)
     assert recall(support.indices, D, 10) == 1.0
     np.testing.assert_allclose(sq_sq_dist, D[support.rows, support.indices] ** 4, rtol=1e-6)
+    new = X[:3] + 0.5
+    support, sq_sq_dist = neighbors_among(new, X, 4, "sqeuclidean")
+    np.testing.assert_allclose(sq_sq_dist, cdist(new, X)[support.rows, support.indices] ** 4, rtol=1e-6)
 
 
 def test_sparse_points_in_two_far_groups():

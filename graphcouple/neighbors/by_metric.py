@@ -80,8 +80,9 @@ class ByMetric(Searched):
         self.metric, self.params = metric, _complete(X, metric, params or {}) or None
         if params and isinstance(metric, str):
             self._try_parameters(X[:2])
-        self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
-        if self._by_direction and (zero := largest_of_rows(self._centred(X)) == 0).any():
+        of_units = metric == "cosine" or (metric == "correlation" and not sp.issparse(X))
+        self._by_direction = not params and (of_units or metric == "sqeuclidean")
+        if self._by_direction and of_units and (zero := largest_of_rows(self._centred(X)) == 0).any():
             kind = "zero" if metric == "cosine" else "constant"
             warn(
                 f"rows of X that are {kind} throughout: {zero.sum()}, the first of them row {zero.argmax()}. "
@@ -136,7 +137,7 @@ class ByMetric(Searched):
         return indices, self._check_distances(dist)
 
     def _unit_rows(self, X: Any) -> Any:
-        return unit_rows(self._centred(X))
+        return X if self.metric == "sqeuclidean" else unit_rows(self._centred(X))
 
     def _centred(self, X: Any) -> Any:
         """Return the rows, minus their means for correlations: zeros where only rounding is left."""
@@ -150,11 +151,16 @@ class ByMetric(Searched):
 
     @cached_property
     def _directions(self) -> Euclidean:
-        """The rows, centred for correlations, at length 1: ‖u − v‖² is twice the distance by the metric."""
+        """The rows, centred for correlations, at length 1: ‖u − v‖² is twice the distance by the metric.
+
+        As they are for "sqeuclidean": ‖u − v‖² is the distance.
+        """
         return Euclidean(self._unit_rows(self.X))
 
     def _of_directions(self, support: Support, sq_dist: FloatArray) -> tuple[Support, FloatArray]:
         """Return pairs with the metric's squared distances, which are exactly 0 if directions differ by rounding."""
+        if self.metric == "sqeuclidean":
+            return support, np.square(sq_dist)
         sq_dist[sq_dist <= (8.0 * np.finfo(self._directions.X.dtype).eps) ** 2] = 0.0
         return support, np.square(0.5 * sq_dist)
 

@@ -188,11 +188,11 @@ class Searched(Distances):
         params = dict(self.params or {})
         of_powers = self.metric == "minkowski"
         # A ball tree loses neighbours where the triangle inequality fails, as it may for a function. For negative
-        # entries, scikit-learn's own loops have another Bray-Curtis distance than SciPy, and far from the origin they
-        # lose the digits of squared distances. Most of its trees refuse weights.
+        # entries, scikit-learn's own loops have another Bray-Curtis distance than SciPy. Most of its trees refuse
+        # weights.
         p = params.pop("p", 2) if of_powers else None
         refused = "w" in params and (not of_powers or p == np.inf)
-        plain = callable(self.metric) or self.metric in ("braycurtis", "sqeuclidean") or refused
+        plain = callable(self.metric) or self.metric == "braycurtis" or refused
         options = {"metric": self.metric, "p": p, "metric_params": params}
         options |= {"algorithm": "brute" if plain else "auto", "n_jobs": effective_n_jobs(n_jobs)}
         finder = NearestNeighbors(n_neighbors=k, **options).fit(X)

@@ -309,7 +309,7 @@ FAULTS = [
     Fault("search: far clusters in single precision", "neighbors/inverted_file.py", "points[sample.rows]) < _LEAST_RECALL:", "points[sample.rows]) < 0:", "test_search_precision"),
     Fault("search: PyNNDescent takes points far from 0", "neighbors/neighbor_graph.py", "return sp.issparse(X) or X.dtype.kind == \"b\" or not _loses_digits(X)", "return True", "test_search_precision"),
     Fault("search: sparse groups lose their neighbours", "neighbors/distances.py", "if lost.any() and np.prod", "if False and np.prod", "test_search_precision"),
-    Fault("search: squares are expanded", "neighbors/distances.py", "self.metric in (\"braycurtis\", \"sqeuclidean\")", "self.metric == \"braycurtis\"", "test_search_precision"),
+    Fault("sqeuclidean: distances, not their squares", "neighbors/by_metric.py", "return support, np.square(sq_dist)", "return support, sq_dist", "test_search_precision"),
     Fault("mahalanobis: singular covariances", "neighbors/by_metric.py", "< _MOST_CONDITION:", "< np.inf:", "test_search_precision"),
     Fault("precomputed: a diagonal takes a place", "neighbors/by_metric.py", "            np.fill_diagonal(X, 0.0)\n", "            pass\n", "test_search_precision"),
 ]  # fmt: skip
