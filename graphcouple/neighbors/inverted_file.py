@@ -27,9 +27,9 @@ from graphcouple.neighbors.recall import MOST_CANDIDATES, RECALL, Sample, enough
 # Extra candidates when the projection is exact, since rounding to single precision may change their order.
 _SPARE_CANDIDATES = 8
 
-# Candidates in single precision must include this share of the sample's neighbours, or the search is in double.
-# Clusters that share a list are far from its middle, and a squared distance of 10^8 rounds to a multiple of 8.
-_LEAST_RECALL = 0.97
+# If candidates in single precision miss more than this share of the neighbours in the searched lists, the search is in
+# double. Clusters that share a list are far from its middle, and a squared distance of 10^8 rounds to a multiple of 8.
+_MOST_LOST = 0.02
 
 # Lists of about 512 points are large enough for fast matrix products, and a few of them hold the neighbours.
 _POINTS_A_LIST = 512
@@ -122,8 +122,8 @@ class InvertedFile:
         self.is_double = False
         self._fill(points, list_of)
         self.nearest_lists = lists_by_distance(self.centres, _MOST_SEARCHED)
-        self._search_enough_lists(sample, points[sample.rows])
-        if self._recall(sample, points[sample.rows]) < _LEAST_RECALL:
+        in_lists = self._search_enough_lists(sample, points[sample.rows])
+        if self._recall(sample, points[sample.rows]) < in_lists - _MOST_LOST:
             self.is_double = True
             self._fill(points, list_of)
 
@@ -208,8 +208,11 @@ class InvertedFile:
         other._fill(points, self._lists_of(points))
         return other
 
-    def _search_enough_lists(self, sample: Sample, rows: NDArray[Any]) -> None:
-        """Set how many lists around a list are candidates, and how many each point searches, by the sample's recall."""
+    def _search_enough_lists(self, sample: Sample, rows: NDArray[Any]) -> float:
+        """Set how many lists around a list are candidates, and how many each point searches; return the recall so far.
+
+        It is the share of the sample's neighbours in the searched lists.
+        """
         n_lists, most = len(self.means), self.nearest_lists.shape[1]
         hits = np.zeros(most + 1)
         for row, neighbors in zip(*sample, strict=True):
@@ -230,7 +233,9 @@ class InvertedFile:
             places[near[np.argsort(self._from_means(point[None], near)[0], kind="stable")]] = np.arange(near.size)
             in_lists = np.bincount(places[self.list_of[neighbors]], minlength=hits.size)[: hits.size]
             hits += np.minimum(np.cumsum(in_lists), self.n_neighbors)
-        self.n_probed = int(np.searchsorted(hits[:-1] / (self.n_neighbors * sample.rows.size), RECALL)) + 1
+        recall = hits[:-1] / (self.n_neighbors * sample.rows.size)
+        self.n_probed = int(np.searchsorted(recall, RECALL)) + 1
+        return float(recall[min(self.n_probed, recall.size) - 1])
 
     def _recall(self, sample: Sample, rows: NDArray[Any]) -> float:
         """Return the share of the sample's neighbours that are candidates."""
