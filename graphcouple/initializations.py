@@ -48,8 +48,12 @@ def spectral(
     X: Any, posterior: RandomGraph, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
     """Return Laplacian eigenmaps of the posterior's mean graph; see `graphcouple.LaplacianEigenmaps`."""
+    return _eigenmaps(graph_laplacian(posterior), n_components, X)
+
+
+def _eigenmaps(laplacian: GraphLaplacian, n_components: int, X: Any) -> FloatArray:
     embed = partial(GraphLaplacian.embedding, tol=_TOLERANCE)
-    return embed_parts(graph_laplacian(posterior), n_components, X, embed).Z
+    return embed_parts(laplacian, n_components, X, embed).Z
 
 
 def auto(
@@ -61,19 +65,16 @@ def auto(
     order. Principal components keep the clusters' arrangement. Each point is moved halfway to the mean of its
     neighbours in the mean graph, three times.
     """
-    Z, W = spectral(X, posterior, n_components, rng, n_jobs), posterior.support.to_csr(posterior.edge_means)
+    laplacian = graph_laplacian(posterior)
+    Z, W, degrees = _eigenmaps(laplacian, n_components, X), laplacian.affinity, laplacian.degrees[:, None]
     step = -(-len(Z) // _SOME_POINTS)
     some = W[::step].tocoo()
     pulls = some.data * np.square(Z[some.row * step] - Z[some.col]).sum(axis=1)
     if not pulls.size or pulls.mean() <= _UNEVEN * np.median(pulls):
         return Z
-
-    def pull(points: FloatArray) -> FloatArray:
-        return edge_product(W, points, n_jobs) + W.T @ points
-
-    Z, degrees = pca(X, posterior, n_components, rng), pull(np.ones((len(Z), 1)))
+    Z = pca(X, posterior, n_components, rng)
     for _ in range(_AVERAGES):
-        Z = np.where(degrees > 0, (Z + pull(Z) / np.where(degrees > 0, degrees, 1.0)) / 2.0, Z)
+        Z = np.where(degrees > 0, (Z + edge_product(W, Z, n_jobs) / np.where(degrees > 0, degrees, 1.0)) / 2.0, Z)
     return Z
 
 

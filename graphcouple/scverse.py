@@ -355,13 +355,12 @@ def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str 
     if centred and own.shape == (reference.n_obs, components.shape[1]):
         # A part of the cells keeps the components and the mean of all.
         some = slice(None, None, -(-reference.n_obs // _SOME_CELLS))
-        own = own[some]
-        shifts = np.asarray(mean[some] @ components) - own
-        shift, changed = shifts.mean(axis=0), shifts.std(axis=0).max() > _CHANGED * own.std(axis=0).max()
-        if changed:
+        shifts = np.asarray(mean[some] @ components) - own[some]
+        shift = shifts.mean(axis=0)
+        if shifts.std(axis=0).max() > _CHANGED * own.std(axis=0).max():
             warn(
-                "the reference's data are not those of its obsm['X_pca'], so new cells have other coordinates; "
-                "run scanpy.pp.pca again, or pass the layer that it was run on."
+                "the reference's data have changed since its PCA, so new cells have other coordinates; run "
+                "scanpy.pp.pca again, or pass the layer that it was run on."
             )
     return np.asarray(points @ components) - shift
 

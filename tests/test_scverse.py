@@ -140,7 +140,7 @@ def test_components_stand_for_a_missing_matrix(cells, tmp_path):
     np.testing.assert_array_equal(read_points(tmp_path / "cells.h5ad", None)[0], cells.obsm["X_pca"])
 
 
-@pytest.mark.filterwarnings("ignore:the reference's data are not those")  # after a change of its components
+@pytest.mark.filterwarnings("ignore:the reference's data have changed")  # after a change of its components
 def test_a_query_is_projected_on_the_references_components(cells):
     """Components of the query alone differ; projected gene by gene, a cell of the reference gets its own place."""
     tsne = gc.TSNE(**SHORT)
@@ -274,5 +274,5 @@ def test_a_part_of_the_reference_keeps_the_mean_of_all(cells):
     placed = gc.scverse.transform(part[:5].copy(), method, reference=part, copy=True)
     np.testing.assert_allclose(placed.obsm["X_tsne"], wanted, atol=1e-2 * np.ptp(wanted))
     part.X = 2.0 * part.X
-    with pytest.warns(UserWarning, match="the reference's data are not those"):
+    with pytest.warns(UserWarning, match="the reference's data have changed"):
         gc.scverse.transform(part[:5].copy(), method, reference=part, copy=True)

@@ -77,7 +77,7 @@ def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _schema(lazy: Any, index: set[str]) -> dict[str, Any]:
-    """Return the types of the columns, by name, without those of an index."""
+    """Return the types of the columns, by name, without an index."""
     columns = lazy.collect_schema().items()
     return {name: dtype for name, dtype in columns if name not in index and not name.startswith(_INDEX)}
 

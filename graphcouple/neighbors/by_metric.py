@@ -151,10 +151,7 @@ class ByMetric(Searched):
 
     @cached_property
     def _directions(self) -> Euclidean:
-        """The rows, centred for correlations, at length 1: ‖u − v‖² is twice the distance by the metric.
-
-        As they are for "sqeuclidean": ‖u − v‖² is the distance.
-        """
+        """The rows as they are for "sqeuclidean", else at length 1, where ‖u − v‖² is twice the metric's distance."""
         return Euclidean(self._unit_rows(self.X))
 
     def _of_directions(self, support: Support, sq_dist: FloatArray) -> tuple[Support, FloatArray]:
