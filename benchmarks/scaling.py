@@ -135,6 +135,7 @@ def main():
     print("|---" * (len(STAGES) + 5) + "|")
     with tempfile.TemporaryDirectory() as folder:
         kept = asked.folder or Path(folder)
+        kept.mkdir(parents=True, exist_ok=True)
         for n in asked.sizes:
             y = write_mixture(f"{folder}/X.npy", n, asked.decay)
             target = kept / f"{asked.method}-{n}.npy"

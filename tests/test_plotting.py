@@ -1,5 +1,6 @@
 import sys
 from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -246,6 +247,8 @@ def test_grids_have_a_panel_for_each_embedding_and_one_legend(Z):
         gc.plotting.plot_grid({"a": Z}, ax=axes)
     with pytest.raises(ValueError, match="n_columns"):
         gc.plotting.plot_grid({"a": Z}, n_columns=0)
+    with pytest.raises(TypeError, match=r"pass one of \['X_umap'\] in SimpleNamespace"):
+        gc.plot(SimpleNamespace(obsm={"X_umap": Z}))
 
 
 def test_every_picture_goes_where_it_is_told(Z, rng):

@@ -160,6 +160,8 @@ def refuse_estimator(value: Any, name: str = "Z") -> None:
         raise TypeError(f"{name} must be an array; pass one of {owner}.embeddings_ rather than the estimator.")
     if hasattr(value, "fit"):
         raise TypeError(f"{name} must be an array, and {owner} has no embedding_: fit an estimator first.")
+    if hasattr(value, "obsm"):
+        raise TypeError(f"{name} must be an array; pass one of {sorted(value.obsm)} in {owner}.obsm.")
 
 
 UNLABELLED = -1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcouple._support.validation import check_integer
 from graphcouple.plotting._style import PALETTE, as_text, label, line_axes, new_axes
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def plot_eigenvalues(
         ax.plot(np.arange(1, values.size + 1), values, marker="o", markersize=4, label=label(name), **_line_style(c))
         position = getattr(source, "n_clusters_", None) if n_clusters is None else n_clusters
         if position is not None:
-            ax.axvline(position + 0.5, color="#888888", linewidth=1.0, linestyle=":")
+            ax.axvline(check_integer("n_clusters", position, 1) + 0.5, color="#888888", linewidth=1.0, linestyle=":")
     return _finish(ax, "number of the eigenvalue", "eigenvalue of the Laplacian", by_name, title)
 
 
