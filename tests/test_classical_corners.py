@@ -171,3 +171,18 @@ def test_fitted_rows_far_from_the_origin_get_their_places_in_single_precision(rn
     fitted = method.fit(X)
     # Numbers near 1e5 are known to 4e-3.
     assert np.abs(fitted.transform(X) - fitted.embedding_).max() < 1e-2
+
+
+def test_isomap_gives_fitted_points_their_places_though_neighbours_tie():
+    X = np.unique(np.random.default_rng(0).integers(0, 4, (40, 4)).astype(float), axis=0)
+    isomap = gc.Isomap(n_neighbors=8).fit(X)
+    np.testing.assert_array_equal(isomap.transform(X), isomap.embedding_)
+
+
+def test_a_saved_precision_coupling_places_sparse_points_to_the_same_bits(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    X[20:] += 4
+    X = sp.csr_array(np.where(X > 0.8, X, 0))
+    coupling = gc.PrecisionCoupling().fit(X)
+    coupling.save(tmp_path / "a.gc")
+    np.testing.assert_array_equal(gc.load(tmp_path / "a.gc").transform(X), coupling.transform(X))

@@ -175,7 +175,8 @@ def test_align_undoes_a_turn_a_reflection_and_a_shift():
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     for reflect in (1.0, -1.0):
         moved = 2.0 * (Z * [reflect, 1, 1]) @ turn + rng.normal(size=3)
-        np.testing.assert_allclose(gc.align(moved, to=Z, scale=True), Z, atol=1e-12)
+        for unit in (1.0, 1e-170, 1e155):
+            np.testing.assert_allclose(gc.align(unit * moved, to=Z, scale=True), Z, atol=1e-12)
         aligned = gc.align(moved, to=Z)
         np.testing.assert_allclose(pdist(aligned), pdist(moved))
     shared = (np.arange(10, 30), np.arange(20))

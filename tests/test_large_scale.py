@@ -319,3 +319,10 @@ def test_what_a_preset_or_its_terms_cannot_be_is_said():
             method.fit(None)
     with pytest.raises(ValueError, match="weight must be"):
         gc.TwoScaleCoupling(weight=True).fit(X)
+
+
+def test_groups_that_are_equally_far_have_equal_probabilities_in_any_unit():
+    X = np.eye(6)[np.random.default_rng(0).integers(0, 6, 600)]
+    parts = [LargeScaleCrossEntropy.of(unit * X, 100, np.random.RandomState(0)) for unit in (1.0, 3.0)]
+    np.testing.assert_array_equal(parts[0]._groups, parts[1]._groups)
+    np.testing.assert_allclose(parts[0].near, parts[1].near, atol=1e-6)

@@ -1,5 +1,7 @@
 """Neighbours of points whose digits cancel: far from 0, or in clusters far from each other."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from graphcouple import distributed
 from graphcouple.neighbors import InvertedFile, distances_of, nearest_neighbors, neighbors_among
-from graphcouple.neighbors.neighbor_graph import suits
+from graphcouple.neighbors.neighbor_graph import NeighborGraph, _single, suits
 
 
 def recall(indices, D, k):
@@ -127,3 +129,42 @@ def test_chunks_too_large_to_square():
     X = 1e160 * np.random.default_rng(0).normal(size=(50, 3))
     with pytest.raises(ValueError, match="whose squares overflow"):
         distributed.nearest_neighbors(X, 3)[0].compute()
+
+
+def test_pynndescent_is_asked_only_what_single_precision_tells():
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    assert suits(X, "minkowski", {"p": 3})
+    assert not suits(X, "minkowski", {"p": np.inf})
+    assert not suits(X, "minkowski", {"p": 20})
+    assert not suits(1e-8 * X, "minkowski", {"p": 4})
+    days = 20240131 + np.arange(60.0)[:, None] * [1, 100]
+    assert suits(np.round(X), "hamming", None)
+    assert not suits(days, "hamming", None)
+    stored = sp.csr_array(np.ones((3, 2)))
+    stored.data[::2] = 0.0
+    assert _single(stored).nnz == 3
+    assert stored.nnz == 6
+
+
+def test_new_points_for_which_pynndescent_finds_nothing_are_searched_again():
+    index = NeighborGraph.__new__(NeighborGraph)
+    answers = iter([[3, 1, 2], [9, 9, 9], [0, 1, 9], [0, 1, 2]])
+    index.n_neighbors = 3
+    index.index = SimpleNamespace(
+        _vertex_order=[4, 9], query=lambda rows, k: (np.array([next(answers)]), np.ones((1, 3)))
+    )
+    found = index.of_new(np.array([[0.0], [0.0], [0.0], [1e39]]))[0]
+    assert found.tolist() == [[3, 1, 2], [-1, -1, -1], [-1, -1, -1], [-1, -1, -1]]
+
+
+def test_lists_of_a_sample_give_as_many_candidates_as_lists_of_all():
+    rng = np.random.default_rng(0)
+    X = ((2.0 * rng.normal(size=(40, 200)))[rng.integers(0, 40, 4000)] + rng.normal(size=(4000, 200))).astype(
+        np.float32
+    )
+    searched = InvertedFile(X[:1000], 15, n_rows=4000).holding(X)
+    rows = np.arange(100)
+    found, _ = searched.of_new(X[rows], rows)
+    D = cdist(X[rows], X)
+    D[rows, rows] = np.inf
+    assert recall(found, D, 15) > 0.97

@@ -9,9 +9,9 @@ from graphcouple._numba.jit import jit
 
 @jit
 def fill_near(start, stop, sq_dist, sizes, width, near):
-    """Fill p = 1/(1 + e^{(r − ½)/width}) for rows of distances to groups; equally far groups share one r.
+    """Fill p = 1/(1 + e^{(r − ½)/width}) for rows of distances to groups.
 
-    r is the share of points in nearer groups, plus half the share of points in equally far groups.
+    r is the share of points in nearer groups, plus half the share of points in groups equally far up to rounding.
     """
     n_groups = sizes.size
     total = sizes.sum()
@@ -20,7 +20,8 @@ def fill_near(start, stop, sq_dist, sizes, width, near):
         first, nearer = 0, 0.0
         while first < n_groups:
             last, mass = first + 1, float(sizes[order[first]])
-            while last < n_groups and sq_dist[i, order[last]] == sq_dist[i, order[first]]:
+            limit = sq_dist[i, order[first]] * (1.0 + 1e-9) + 1e-20 * sq_dist[i, order[n_groups - 1]]
+            while last < n_groups and sq_dist[i, order[last]] <= limit:
                 mass += sizes[order[last]]
                 last += 1
             share = (nearer + 0.5 * mass) / total

@@ -109,7 +109,8 @@ def agreement(ranks, orders, sizes, curves, sums, squares):
     over rows, for all sizes, are added to `sums` and `squares`, of shape (3, n).
     """
     n = orders.shape[1]
-    shared, intrusions, extrusions = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    # A row that is not among the columns has ranks up to n.
+    shared, intrusions, extrusions = np.empty((3, n + 1), np.int64)
     for s in range(orders.shape[0]):
         shared[:] = intrusions[:] = extrusions[:] = 0
         for r in range(1, n):

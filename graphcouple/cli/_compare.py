@@ -29,7 +29,7 @@ def _names(text: str | None, choices: tuple[str, ...], option: str) -> list[str]
 )
 @click.argument("data")
 @click.option("-m", "--methods", default="tsne,umap", show_default=True, help="Names from `graphcouple methods`.")
-@click.option("-i", "--inits", help="Starts, from ccpca, pca, random, spectral.  [default: each method's own]")
+@click.option("-i", "--inits", help="Starts, from auto, ccpca, pca, random, spectral.  [default: each method's own]")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Seeds per method: 0, 1, …")
 @click.option("--perplexity", type=float, help="For the methods that have one.")
 @click.option("--n-neighbors", type=int, help="For the methods that have it.")

@@ -186,7 +186,7 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
     "--init",
     metavar="NAME",
     callback=common.check_name("init"),
-    help="Start of the embedding: ccpca, pca, random or spectral.  [default: the method's own]",
+    help="Start of the embedding: auto, ccpca, pca, random or spectral.  [default: the method's own]",
 )
 @click.option(
     "--large-scale",

@@ -322,5 +322,5 @@ def _by_model(rows: Any, model: Any, method: str, first: int, last: int) -> Any:
     """Return the result of a method of a fitted model for some rows of a chunk, which ends before row `last`."""
     try:
         return getattr(model, method)(dense_rows(rows))
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(f"in the rows from {first} to {last - 1}: {error}") from error

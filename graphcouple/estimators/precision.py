@@ -131,7 +131,7 @@ class PrecisionCoupling(EmbeddingEstimator):
         if n_found:
             warn_of_missing(n_found, q, "the points have")
         self.n_components_ = q
-        self.mean_, self.components_ = (part.astype(X.dtype, copy=False) for part in (mean, components[:q]))
+        self.mean_, self.components_ = (np.ascontiguousarray(part, X.dtype) for part in (mean, components[:q]))
         self.singular_values_ = singular[:q].astype(points.dtype)
         self.eigenvalues_ = shrunk_eigenvalues(self.singular_values_**2, self.gamma_).astype(points.dtype)
         if singular[0] > 0 and not self.eigenvalues_.any():

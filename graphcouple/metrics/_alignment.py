@@ -64,9 +64,12 @@ def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArra
     scale = scale and all(np.ptp(part, axis=0).max() > _ONE_PLACE * np.ptp(whole, axis=0).max() for part, whole in maps)
     source_mean, target_mean = source.mean(axis=0), target.mean(axis=0)
     source, target = source - source_mean, target - target_mean
+    # Squares of maps in tiny or huge units underflow or overflow.
+    units = [2.0 ** np.floor(np.log2(np.abs(part).max())) if part.any() else 1.0 for part in (source, target)]
+    source, target = source / units[0], target / units[1]
     turn, total = orthogonal_procrustes(source, target)
     size = float(np.square(source).sum())
-    stretch = total / size if scale and size > 0 else 1.0
+    stretch = total / size * (units[1] / units[0]) if scale and size > 0 else 1.0
     return ((stretch * (points - source_mean)) @ turn + target_mean).astype(points.dtype, copy=False)
 
 

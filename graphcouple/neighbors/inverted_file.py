@@ -103,8 +103,9 @@ class InvertedFile:
         n_candidates = n_neighbors
         if self.projection.reduces:
             selection = enough_candidates(points, sample, n_neighbors)
-            if selection is not None:
-                n_candidates, sample = selection
+            # More points compete for the places of candidates if X is a sample.
+            if selection is not None and selection[0] <= (MOST_CANDIDATES * n_neighbors + 1) * self._share:
+                n_candidates, sample = int(np.ceil(selection[0] / self._share)), selection[1]
             elif sp.issparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
                 n_candidates = MOST_CANDIDATES * n_neighbors
                 warn(

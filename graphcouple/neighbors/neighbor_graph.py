@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 _ALIKE = ("braycurtis", "canberra", "chebyshev", "correlation", "dice", "hamming", "jaccard", "manhattan")
-_OTHER = ("minkowski", "rogerstanimoto", "russellrao", "sokalmichener", "yule")
+# PyNNDescent's "russellrao" gives equal rows a distance of 0, and its "yule" takes no sparse points.
+_OTHER = ("minkowski", "rogerstanimoto", "sokalmichener")
 
 METRICS = {name: name for name in (*_ALIKE, *_OTHER)} | {"cityblock": "manhattan", "l1": "manhattan"}
 """Metrics by their names in scikit-learn, with PyNNDescent's names."""
@@ -26,6 +27,9 @@ _LARGEST = 1e30
 
 # Entries far from 0 lose digits in single precision. Up to this share of a column's deviation, neighbours stay.
 _LOST = 1e-3
+
+# Powers of single precision beyond this range overflow or are 0, and PyNNDescent sums differences to the power p.
+_LARGEST_POWER, _SAFE_POWERS = 4.0, (1e-20, 1e30)
 
 # Two threads must not use numba's default threading layer at once.
 _LOCK = threading.Lock()
@@ -62,13 +66,18 @@ class NeighborGraph:
 
     def of_new(self, X_new: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the points nearest to each new point, −1 where too few were found, and their distances."""
-        queries = _single(X_new)
+        with np.errstate(over="ignore"):
+            queries = _single(X_new)
         shape = (queries.shape[0], self.n_neighbors)
         indices, dist = np.empty(shape, dtype=np.int32), np.empty(shape)
         with _LOCK:
             for row in range(len(indices)):
                 neighbors = self.index.query(queries[row : row + 1], k=self.n_neighbors)
                 indices[row], dist[row] = neighbors[0][0], neighbors[1][0]
+        # Where none was found, PyNNDescent names the last point of its own order.
+        last = getattr(self.index, "_vertex_order", [-1])[-1]
+        repeated = (np.diff(np.sort(indices, axis=1), axis=1) == 0).any(axis=1)
+        indices[repeated | (indices[:, -1] == last) | ~_fits(X_new)] = -1
         return indices, dist
 
 
@@ -76,8 +85,11 @@ def suits(X: Any, metric: Any, params: dict[str, Any] | None) -> bool:
     """Return whether PyNNDescent has the metric with these arguments, and the points fit in single precision."""
     if not isinstance(metric, str) or metric not in METRICS or set(params or ()) - {"p"}:
         return False
-    entries = X.data if sp.issparse(X) else X
-    if entries.size and not float(max(abs(entries.min()), abs(entries.max()))) < _LARGEST:
+    entries, p = X.data if sp.issparse(X) else X, (params or {}).get("p", 2.0)
+    largest = float(max(abs(entries.min()), abs(entries.max()))) if entries.size else 1.0
+    if not largest < _LARGEST or (metric == "hamming" and (entries != entries.astype(np.float32)).any()):
+        return False
+    if metric == "minkowski" and not (p <= _LARGEST_POWER and _SAFE_POWERS[0] < largest**p < _SAFE_POWERS[1]):
         return False
     return sp.issparse(X) or X.dtype.kind == "b" or not _loses_digits(X)
 
@@ -89,9 +101,17 @@ def _loses_digits(X: NDArray[Any]) -> bool:
     return bool((lost > _LOST * X.std(axis=0, dtype=np.float64)).any())
 
 
+def _fits(X: Any) -> NDArray[np.bool_]:
+    """Return whether the entries of each row fit in single precision."""
+    largest = abs(X).max(axis=1)
+    return np.asarray(largest.toarray() if sp.issparse(X) else largest).ravel() < _LARGEST
+
+
 def _single(X: Any) -> Any:
     if not sp.issparse(X):
         return np.ascontiguousarray(X, dtype=np.float32)
-    matrix = sp.csr_matrix(X, dtype=np.float32)
+    matrix = sp.csr_matrix(X, dtype=np.float32, copy=True)
+    # An entry of 0 that is stored would count as true.
+    matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix

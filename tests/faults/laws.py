@@ -312,4 +312,11 @@ FAULTS = [
     Fault("sqeuclidean: distances, not their squares", "neighbors/by_metric.py", "return support, np.square(sq_dist)", "return support, sq_dist", "test_search_precision"),
     Fault("mahalanobis: singular covariances", "neighbors/by_metric.py", "< _MOST_CONDITION:", "< np.inf:", "test_search_precision"),
     Fault("precomputed: a diagonal takes a place", "neighbors/by_metric.py", "            np.fill_diagonal(X, 0.0)\n", "            pass\n", "test_search_precision"),
+    Fault("minkowski: any power in single precision", "neighbors/neighbor_graph.py", "p <= _LARGEST_POWER and ", "", "test_search_precision"),
+    Fault("hamming: rounded codes", "neighbors/neighbor_graph.py", 'metric == "hamming"', 'metric == ""', "test_search_precision"),
+    Fault("PyNNDescent: stored zeros are true", "neighbors/neighbor_graph.py", "    matrix.eliminate_zeros()\n", "", "test_search_precision"),
+    Fault("PyNNDescent: one point many times", "neighbors/neighbor_graph.py", "repeated | ", "", "test_search_precision"),
+    Fault("lists of a sample: its candidates", "neighbors/inverted_file.py", "np.ceil(selection[0] / self._share)", "selection[0]", "test_search_precision"),
+    Fault("large scale: ties by rounding", "_numba/large_scale.py", "1.0 + 1e-9", "1.0", "test_large_scale"),
+    Fault("isomap: copies by their paths", "estimators/isomap.py", "lengths.min(axis=1) == 0\n", "lengths.min(axis=1) < 0\n", "test_classical_corners"),
 ]  # fmt: skip
