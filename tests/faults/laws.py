@@ -316,7 +316,7 @@ FAULTS = [
     Fault("hamming: rounded codes", "neighbors/neighbor_graph.py", 'metric == "hamming"', 'metric == ""', "test_search_precision"),
     Fault("PyNNDescent: stored zeros are true", "neighbors/neighbor_graph.py", "    matrix.eliminate_zeros()\n", "", "test_search_precision"),
     Fault("PyNNDescent: one point many times", "neighbors/neighbor_graph.py", "repeated | ", "", "test_search_precision"),
-    Fault("lists of a sample: its candidates", "neighbors/inverted_file.py", "np.ceil(selection[0] / self._share)", "selection[0]", "test_search_precision"),
+    Fault("lists of a sample: its candidates", "neighbors/inverted_file.py", "and selection[0] <= (MOST_CANDIDATES * n_neighbors + 1) * self._share:\n                n_candidates, sample = int(np.ceil(selection[0] / self._share)), selection[1]", "and True:\n                n_candidates, sample = selection", "test_search_precision"),
     Fault("large scale: ties by rounding", "_numba/large_scale.py", "1.0 + 1e-9", "1.0", "test_large_scale"),
     Fault("isomap: copies by their paths", "estimators/isomap.py", "lengths.min(axis=1) == 0\n", "lengths.min(axis=1) < 0\n", "test_classical_corners"),
 ]  # fmt: skip
