@@ -158,7 +158,7 @@ class Isomap(EmbeddingEstimator):
                 through = self.geodesics_[known["own"]][:, near[own, a]].T
                 paths = np.minimum(paths, lengths[own, a, None] + through)
             Z[own, : known["onto"].shape[1]] += self._placed(k, paths)
-        # Among tied distances, the neighbours of a copy may not be those of the fitted point.
+        # Where distances tie, the search may give a copy other neighbours than it gave the fitted point.
         same = lengths.min(axis=1) == 0
         Z[same] = self.embedding_[near[same, lengths[same].argmin(axis=1)]]
         return Z.astype(X.dtype, copy=False)

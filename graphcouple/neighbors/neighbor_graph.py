@@ -15,6 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from graphcouple.neighbors.points import largest_of_rows
+
 _ALIKE = ("braycurtis", "canberra", "chebyshev", "correlation", "dice", "hamming", "jaccard", "manhattan")
 # PyNNDescent's "russellrao" gives equal rows a distance of 0, and its "yule" takes no sparse points.
 _OTHER = ("minkowski", "rogerstanimoto", "sokalmichener")
@@ -77,7 +79,7 @@ class NeighborGraph:
         # Where none was found, PyNNDescent names the last point of its own order.
         last = getattr(self.index, "_vertex_order", [-1])[-1]
         repeated = (np.diff(np.sort(indices, axis=1), axis=1) == 0).any(axis=1)
-        indices[repeated | (indices[:, -1] == last) | ~_fits(X_new)] = -1
+        indices[repeated | (indices[:, -1] == last) | ~(largest_of_rows(queries) < _LARGEST)] = -1
         return indices, dist
 
 
@@ -99,12 +101,6 @@ def _loses_digits(X: NDArray[Any]) -> bool:
     # Rounding moves a constant column as a whole.
     lost = np.ptp(X - X.astype(np.float32), axis=0)
     return bool((lost > _LOST * X.std(axis=0, dtype=np.float64)).any())
-
-
-def _fits(X: Any) -> NDArray[np.bool_]:
-    """Return whether the entries of each row fit in single precision."""
-    largest = abs(X).max(axis=1)
-    return np.asarray(largest.toarray() if sp.issparse(X) else largest).ravel() < _LARGEST
 
 
 def _single(X: Any) -> Any:
