@@ -107,6 +107,8 @@ def test_a_wrapper_heeds_options_that_are_set_after_its_fit(points, tmp_path):
     np.testing.assert_array_equal(wrapped.transform(new), placed)
     assert wrapped.estimator_._regressor is trained
     wrapped.set_params(weight=0.0)
+    with pytest.raises(ValueError, match="transform_method must be 'law', 'mlp' or a regressor, got 'net'"):
+        wrapped.estimator_.set_params(transform_method="net").transform(new)
     wrapped.estimator_.set_params(transform_method="law")
     assert not np.array_equal(wrapped.transform(new), placed)
     assert wrapped.update(new, move="all").n_iter_ == 3

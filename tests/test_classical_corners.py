@@ -173,10 +173,16 @@ def test_fitted_rows_far_from_the_origin_get_their_places_in_single_precision(rn
     assert np.abs(fitted.transform(X) - fitted.embedding_).max() < 1e-2
 
 
-def test_isomap_gives_fitted_points_their_places_though_neighbours_tie():
+def test_isomap_gives_fitted_points_their_places_though_neighbours_tie_in_any_unit():
     X = np.unique(np.random.default_rng(0).integers(0, 4, (40, 4)).astype(float), axis=0)
     isomap = gc.Isomap(n_neighbors=8).fit(X)
     np.testing.assert_array_equal(isomap.transform(X), isomap.embedding_)
+    usual, *others = (
+        gc.Isomap(n_neighbors=8, n_landmarks=20, random_state=0).fit_transform(unit * X) / unit
+        for unit in (1.0, 2.0**127, 2.0**-200)
+    )
+    for Z in others:
+        np.testing.assert_allclose(Z, usual, atol=1e-5)
 
 
 def test_a_saved_precision_coupling_places_sparse_points_to_the_same_bits(tmp_path):

@@ -246,8 +246,9 @@ def test_what_is_unusable_is_named():
             fit_landmarks(ROWS, TSNE, n=n, importance="size")
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
         fit_landmarks(chunks[chunks[:, 0] > 0], TSNE, n=200)
-    with pytest.raises(ValueError, match="X must have shape"):
-        fit_landmarks(ROWS[:, 0], TSNE)
+    for rows in (ROWS[:, 0], ROWS[:, :0]):
+        with pytest.raises(ValueError, match="X must have shape"):
+            fit_landmarks(rows, TSNE)
     with pytest.raises(ValueError, match=r"a Zarr array \(\.zarr\), or a Parquet file or folder, got 'rows\.CSV\.gz'"):
         fit_landmarks("rows.CSV.gz", TSNE)
     with pytest.raises(TypeError, match="must have transform"):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import types
 
+import networkx as nx
 import numpy as np
 
 import graphcouple as gc
@@ -97,3 +98,14 @@ def test_a_metric_that_counts_and_remembers_its_calls_is_the_same_metric():
     ]
     first, same, other = map(fingerprint, steps)
     assert first == same != other
+
+
+def test_cached_properties_that_were_read_are_no_part_of_a_fingerprint():
+    X, graph = np.random.default_rng(0).normal(size=(30, 3)), nx.path_graph(5)
+    laws = [gc.GraphModel("gaussian", "D", gc.Perplexity(5)).posterior(rows) for rows in (X, X + X**2)]
+    before = [fingerprint(value) for value in (laws[0], graph)]
+    laws[0].entropy(), laws[0].mean(), graph.adj, graph.nodes
+    assert [fingerprint(value) for value in (laws[0], graph)] == before
+    assert fingerprint(laws[1]) != before[0]
+    graph.add_edge(0, 4)
+    assert fingerprint(graph) != before[1]

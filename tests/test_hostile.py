@@ -162,6 +162,7 @@ def test_degenerate_numbers():
             ValueError,
             "metric='braycurtis' gives no distance, but NaN, to row 0",
         ),
+        (gc.TSNE(metric="sqeuclidean"), 1e80 * np.eye(60), ValueError, "distance of 2e\\+160, whose square overflows"),
     ],
 )
 def test_messages_name_the_argument(method, X, error, message):

@@ -164,6 +164,15 @@ def test_points_in_units_that_single_precision_cannot_square_stay_in_double(poin
     assert (near[1][1] > 0).all()
 
 
+def test_new_rows_have_the_same_distances_however_many_are_searched_together(points, monkeypatch):
+    monkeypatch.setattr(inverted_file, "MANY_EDGES", 1000)
+    index = gc.neighbors.InvertedFile(points, 9)
+    indices, sq_dist = index.of_new(points[:150] + 0.1)
+    parts = [index.of_new(points[a : a + 50] + 0.1) for a in (0, 50, 100)]
+    np.testing.assert_array_equal(indices, np.concatenate([part[0] for part in parts]))
+    np.testing.assert_array_equal(sq_dist, np.concatenate([part[1] for part in parts]))
+
+
 @pytest.mark.parametrize("method", [gc.TSNE, gc.SNE, gc.LargeVis])
 def test_very_many_parameters_are_dropped_and_computed_again_when_asked_for(method, points, monkeypatch):
     monkeypatch.setattr(graphs, "MANY_EDGES", 100)

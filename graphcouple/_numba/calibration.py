@@ -53,9 +53,8 @@ def _row_entropy(sq_dist, counts, kernel, log_scale, log_weight, slope):
 def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, scale, error, tied, counts=None):
     """Find each row's bandwidth τ with entropy `target`; `error` gets the entropy minus the target.
 
-    `tied` gets the number of entries at the smallest distance where it is at least exp(target), else 0. If it is
-    more, no bandwidth gives such a row its target, so it gets the largest bandwidth that leaves the ties all but a
-    billionth of the mass.
+    `tied` gets the number of entries at the smallest distance where it is at least exp(target), else 0. No bandwidth
+    gives such a row its target, so it gets the largest bandwidth that leaves the ties all but a billionth of the mass.
 
     With `counts`, an entry stands for `counts` neighbours at one distance.
     Newton's method on log τ, kept inside a bracket. The bracket shrinks by bisection whenever
@@ -78,8 +77,10 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
             if row[j] <= nearest * (1.0 + TIE):
                 at_nearest += 1.0 if row_counts is None else row_counts[j]
         above = np.log(at_nearest) - target
-        tied[i] = at_nearest if above >= -tolerance else 0.0
-        goal = np.log(at_nearest) + _REST_OF_TIES if above > tolerance else target
+        tied[i], goal, enough = 0.0, target, tolerance
+        if above >= -tolerance:
+            # Every narrower bandwidth gives the ties' own entropy up to the tolerance, so the search must be closer.
+            tied[i], goal, enough = at_nearest, np.log(at_nearest) + _REST_OF_TIES, 1e-3 * _REST_OF_TIES
         smallest, middle, n_positive = np.inf, 0.0, 0
         for j in range(m):
             if row[j] > 0.0:
@@ -100,7 +101,7 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
         for _ in range(_MAX_SEARCH):
             entropy, derivative = _row_entropy(row, row_counts, kernel, at, log_weight[:m], slope[:m])
             gap = entropy - goal
-            if abs(gap) <= tolerance or high - low < 1e-13 * max(1.0, abs(at)):
+            if abs(gap) <= enough or high - low < 1e-13 * max(1.0, abs(at)):
                 break
             if gap > 0.0:
                 high = at

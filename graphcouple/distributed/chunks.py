@@ -50,7 +50,7 @@ def as_chunks(X: Any) -> Any:
             "X has chunks of masked arrays, whose masks would be lost; impute or drop the masked entries, and pass "
             "da.ma.getdata(X)."
         )
-    if X.ndim != 2:
+    if X.ndim != 2 or X.shape[1] == 0:
         raise ValueError(f"X must have shape (n_rows, n_features), got {X.shape}.")
     if np.isnan(X.shape[0]):
         raise ValueError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")

@@ -14,6 +14,7 @@ from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import choose_landmarks, in_blocks, placed, warn_of_missing, warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import coordinates_of, distances_of
+from graphcouple.neighbors.points import fits_in_single
 from graphcouple.spectral import GramMatrix, Parts, places_of
 
 # A component has at least 30 landmarks, or all of its nodes: few landmarks leave few dimensions to choose from.
@@ -89,7 +90,7 @@ class Isomap(EmbeddingEstimator):
             self.landmarks_ = _some_of_each(parts, self.landmarks_)
         self.component_labels_: IntArray = parts.labels
         rows = np.arange(n) if self.landmarks_ is None else self.landmarks_
-        dtype = np.float64 if self.landmarks_ is None else np.float32
+        dtype = np.float32 if self.landmarks_ is not None and fits_in_single(graph.data) else np.float64
         self.geodesics_ = _geodesics(graph, rows, dtype)
         Z = self._of_components(parts, rows)
         radii = np.array([Z[members].std() for members in parts.members()])

@@ -25,6 +25,8 @@ def trained_regressor(wanted: Any, X: Any, places: FloatArray, seed: int) -> Any
 
     A regressor that predicts a single number is trained for each coordinate.
     """
+    if isinstance(wanted, str) and wanted != "mlp":
+        raise ValueError(f"transform_method must be 'law', 'mlp' or a regressor, got {wanted!r}.")
     trained = _network(X, seed) if isinstance(wanted, str) else _copy_of(wanted, np.random.RandomState(seed))
     trained.fit(X, places)
     share, of = _explained(places, trained.predict(X).reshape(places.shape))

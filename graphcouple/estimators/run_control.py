@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
 from numbers import Number
 from types import FunctionType
 from typing import Any
@@ -97,10 +98,13 @@ def snapshots_of(
 
 
 class _Hasher(NumpyHasher):
-    """joblib's hash, but of what functions and classes of one's own do; joblib takes their names."""
+    """joblib's hash, but of the code of functions and classes of one's own, and without values computed once.
+
+    joblib hashes the names of functions, and properties that are cached once they were read.
+    """
 
     def reducer_override(self, value: Any) -> Any:
-        """Return how to pickle functions and classes of one's own for hashing."""
+        """Return how to pickle functions, classes of one's own, and objects with cached properties for hashing."""
         # numba's dispatchers hold the function they compile, and another random number in each process.
         function = getattr(value, "py_func", value) if callable(value) else value
         if isinstance(function, FunctionType):
@@ -114,6 +118,11 @@ class _Hasher(NumpyHasher):
                 if isinstance(each, FunctionType) or (_is_fixed(each) and not name.startswith("__"))
             }
             state = [value.__bases__, kept]
+        elif cached := _cached(type(value)):
+            content = value.__getstate__()
+            if not isinstance(content, dict):
+                return NotImplemented
+            state = [type(value), {name: each for name, each in content.items() if name not in cached}]
         else:
             return NotImplemented
         # A state may lead back to its function: it is hashed when the function is known.
@@ -136,6 +145,12 @@ def _content(function: FunctionType) -> list[Any]:
         and (_is_fixed(value) or (callable(value) and getattr(value, "__module__", None) == function.__module__))
     ]
     return [list(bytecode_parts(code)), function.__defaults__, function.__kwdefaults__, values]
+
+
+def _cached(kind: type) -> set[str]:
+    """Return the names of the cached properties of a class."""
+    parts = (item for each in kind.__mro__ for item in vars(each).items())
+    return {name for name, part in parts if isinstance(part, cached_property)}
 
 
 def _is_fixed(value: Any) -> bool:

@@ -37,6 +37,9 @@ _MOST_CONDITION = 1e12
 # The symmetry of a user's metric is checked on this many rows.
 _ROWS_TRIED = 10
 
+# The square root of the largest double.
+_LARGEST = 1e154
+
 # Squared distances below this share of a row's largest count as 0, because of rounding in single precision.
 _SINGLE_COINCIDENT = 1e-12
 
@@ -123,6 +126,11 @@ class ByMetric(Searched):
         """Return the distances; raise if one is NaN, or if one of a callable metric is negative or infinite."""
         if callable(self.metric) and not (valid := (distances >= 0) & (distances < np.inf)).all():
             _check_value(self.metric, float(distances[~valid][0]))
+        if distances.max(initial=0.0) > _LARGEST:
+            raise ValueError(
+                f"metric={self.metric!r} gives a distance of {distances.max():.3g}, whose square overflows; divide X, "
+                "such as by its largest entry."
+            )
         is_nan = np.isnan(distances)
         if is_nan.any():
             row = int(np.argmax(is_nan.any(axis=tuple(range(1, distances.ndim)))))
@@ -157,7 +165,7 @@ class ByMetric(Searched):
     def _of_directions(self, support: Support, sq_dist: FloatArray) -> tuple[Support, FloatArray]:
         """Return pairs with the metric's squared distances, which are exactly 0 if directions differ by rounding."""
         if self.metric == "sqeuclidean":
-            return support, np.square(sq_dist)
+            return support, np.square(self._check_distances(sq_dist))
         sq_dist[sq_dist <= (8.0 * np.finfo(self._directions.X.dtype).eps) ** 2] = 0.0
         return support, np.square(0.5 * sq_dist)
 

@@ -309,7 +309,8 @@ class InvertedFile:
         if len(self.points) < len(self.order):
             self._fill(self.projection.apply(self.X), self.list_of)
         shape = (order.size, self.n_neighbors)
-        single = order.size * self.n_neighbors > MANY_EDGES and fits_in_single(self.X)
+        # Distances of new rows are the same for any number of them.
+        single = new is None and order.size * self.n_neighbors > MANY_EDGES and fits_in_single(self.X)
         indices, sq_dist = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.float32 if single else np.float64)
 
         # New rows are few and far apart: the more search together, the fuller are the products with a list.

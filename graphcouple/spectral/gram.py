@@ -88,8 +88,12 @@ class GramMatrix:
         self.matrix: FloatArray | None = None
         if matrix is not None:
             S = np.asarray(matrix, dtype=np.float64)
-            if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.isfinite(S).all():
-                raise ValueError(f"similarities must be a finite square array, got shape {S.shape}.")
+            if S.ndim != 2 or S.shape[0] != S.shape[1]:
+                raise ValueError(f"similarities must be a square array, got shape {S.shape}.")
+            if not np.isfinite(S).all():
+                raise ValueError(
+                    "similarities must be finite, and hold NaN or infinity; divide X if it has huge entries."
+                )
             self._largest = float(np.abs(S).max(initial=0.0))
             if np.abs(S - S.T).max(initial=0.0) > SYMMETRIC * max(self._largest, 1e-300):
                 raise ValueError("similarities must be symmetric; take (S + S.T) / 2.")
