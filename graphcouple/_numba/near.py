@@ -25,6 +25,13 @@ def fill_cells(start, stop, Z, low, side, shape, cells):
 
 
 @jit
+def fill_tiles(start, stop, Z, low, side, width, tiles):
+    """Fill the square tile of each point, row by row of a page with a border of empty tiles."""
+    for i in range(start, stop):
+        tiles[i] = (int((Z[i, 0] - low[0]) / side) + 1) * width + int((Z[i, 1] - low[1]) / side) + 1
+
+
+@jit
 def take_in_order(start, stop, order, Z, charges, xs, ys, cs):
     """Fill coordinates and charges in the order of the cells, so that near points are near in memory."""
     for s in range(start, stop):
@@ -33,6 +40,17 @@ def take_in_order(start, stop, order, Z, charges, xs, ys, cs):
         ys[s] = Z[i, 1] if Z.shape[1] > 1 else 0.0
         for k in range(charges.shape[0]):
             cs[k, s] = charges[k, i]
+
+
+@jit
+def add_in_order(start, stop, order, sums, forces, potential, gradient):
+    """Add potentials and gradients of points in this order to those of all points."""
+    for s in range(start, stop):
+        i = order[s]
+        for k in range(sums.shape[0]):
+            potential[k, i] += sums[k, s]
+            gradient[k, i, 0] += forces[k, s, 0]
+            gradient[k, i, 1] += forces[k, s, 1]
 
 
 @jit

@@ -181,7 +181,7 @@ class ParticleMesh(SummationOfSets):
         transform = self._transform(radial, grid)
         if grid.coarse is not None:
             potential, gradient = self._read(points, charges, grid.coarse, radial)
-            Tiles(points, charges, grid, core_of(self.near), transform).add(self.n_jobs, potential, gradient)
+            Tiles(points, charges, grid, core_of(self.near), transform, self.n_jobs).add(potential, gradient)
             return potential, gradient
         potential, gradient = np.empty(charges.shape), np.empty((len(charges), *points.shape))
         places, at_least = (points, grid.origin, grid.spacing), POINTS_WORTH_THREADS
@@ -209,8 +209,8 @@ class ParticleMesh(SummationOfSets):
             return exact
         tiles = []
         while grid.coarse is not None:
-            here = Tiles(points, exact.charges, grid, core_of(self.near), self._transform(radial, grid))
-            tiles.append(TileField(here, self.n_jobs))
+            transform = self._transform(radial, grid)
+            tiles.append(TileField(Tiles(points, exact.charges, grid, core_of(self.near), transform, self.n_jobs)))
             grid = grid.coarse
         transform = self._transform(radial, grid)
         fields = [field.copy() for field in self._convolved(points, exact.charges, grid, transform)]

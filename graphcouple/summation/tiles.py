@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.fft import irfft2, rfft2
 
 from graphcouple._numba.mesh import add_tiles_at, gather, spread_inside
-from graphcouple._numba.near import add_band
-from graphcouple._numba.threads import over_blocks, over_rows
+from graphcouple._numba.near import add_band, add_in_order, fill_tiles, take_in_order
+from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_blocks, over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.near_cells import bounds, sorted_by_bin
 from graphcouple.summation.transforms import Grid, Transform
@@ -55,27 +55,32 @@ def core_of(near: float) -> int:
     return core if core >= _LEAST_CORE else 0
 
 
-def _tile_of(points: FloatArray, low: FloatArray, side: float) -> tuple[NDArray[np.int64], int, int]:
+def _tile_of(
+    points: FloatArray, low: FloatArray, side: float, n_jobs: int | None
+) -> tuple[NDArray[np.int64], int, int]:
     """Return each point's tile, numbered by rows with an empty border, and the length and number of rows."""
-    across = [((column - least) / side).astype(np.int64) + 1 for column, least in zip(points.T, low, strict=True)]
-    n_rows, width = (int(tiles.max()) + 2 for tiles in across)
-    return across[0] * width + across[1], width, n_rows
+    n_rows, width = ((bounds(points)[1] - low) / side).astype(np.int64) + 3
+    tiles, at_least = np.empty(len(points), dtype=np.int64), POINTS_WORTH_THREADS
+    over_rows(len(points), n_jobs, fill_tiles, points, low, side, width, tiles, at_least=at_least)
+    return tiles, int(width), int(n_rows)
 
 
 def n_tiles(points: FloatArray, low: FloatArray, side: float) -> int:
     """Return the number of tiles with points; tiles without margins have width `side`."""
-    numbers, width, n_rows = _tile_of(points, low, side)
+    numbers, width, n_rows = _tile_of(points, low, side, 1)
     return int(np.unique(numbers).size if width * n_rows > len(points) else np.count_nonzero(np.bincount(numbers)))
 
 
-def _by_tile(points: FloatArray, low: FloatArray, side: float) -> tuple[NDArray[Any], NDArray[np.int64], int]:
+def _by_tile(
+    points: FloatArray, low: FloatArray, side: float, n_jobs: int | None
+) -> tuple[NDArray[Any], NDArray[np.int64], int]:
     """Return the order of points by tile, the tile of each in this order, and the tiles in a row."""
-    numbers, width, n_rows = _tile_of(points, low, side)
+    numbers, width, n_rows = _tile_of(points, low, side, n_jobs)
     if width * n_rows > _MOST_BINS:
         order: NDArray[Any] = np.argsort(numbers, kind="stable")
-    else:
-        order = sorted_by_bin(numbers, width * n_rows)[0]
-    return order, numbers[order], width
+        return order, numbers[order], width
+    order, starts = sorted_by_bin(numbers, width * n_rows)
+    return order, np.repeat(np.arange(width * n_rows), np.diff(starts)), width
 
 
 class Tiles:
@@ -84,11 +89,15 @@ class Tiles:
     A tile without its margins has `core` nodes along a side; `transform` is from `tile_transform`.
     """
 
-    def __init__(self, points: FloatArray, charges: FloatArray, grid: Grid, core: int, transform: Transform) -> None:
-        self.low, self.spacing = bounds(points)[0].astype(np.float64), grid.spacing
+    def __init__(
+        self, points: FloatArray, charges: FloatArray, grid: Grid, core: int, transform: Transform, n_jobs: int | None
+    ) -> None:
+        self.low, self.spacing, self.n_jobs = bounds(points)[0].astype(np.float64), grid.spacing, n_jobs
         self.core, self.transform = core, transform
-        self.order, self.numbers, self.width = _by_tile(points, self.low, core * grid.spacing)
-        self.places, self.charges = points[self.order], charges[:, self.order]
+        self.order, self.numbers, self.width = _by_tile(points, self.low, core * grid.spacing, n_jobs)
+        self.places, self.charges = np.empty_like(points), np.empty_like(charges)
+        moved = self.order, points, charges, self.places[:, 0], self.places[:, 1], self.charges
+        over_rows(len(points), n_jobs, take_in_order, *moved, at_least=POINTS_WORTH_THREADS)
         self.occupied = self.numbers[np.flatnonzero(np.diff(self.numbers, prepend=-1))]
 
     def _runs(self, tiles: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -96,7 +105,7 @@ class Tiles:
         around = tiles + np.array([[-1], [2]])
         return np.stack([np.searchsorted(self.numbers, around + self.width * row) for row in (-1, 0, 1)])
 
-    def each_field(self, tiles: NDArray[np.int64], n_jobs: int | None, use: Callable[..., None]) -> None:
+    def each_field(self, tiles: NDArray[np.int64], use: Callable[..., None]) -> None:
         """Call `use` with each place in `tiles`, a set of charges, the tile's corner and its field of these charges."""
         runs = self._runs(tiles)
         cells = np.stack(np.divmod(tiles, self.width), axis=1) - 1.0
@@ -116,9 +125,9 @@ class Tiles:
                 for t, field in zip(together, fields, strict=True):
                     use(t, k, corners[t], field)
 
-        over_blocks(len(tiles), _TOGETHER, n_jobs, fill)
+        over_blocks(len(tiles), _TOGETHER, self.n_jobs, fill)
 
-    def add(self, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
+    def add(self, potential: FloatArray, gradient: FloatArray) -> None:
         """Add the potentials at the points, and gradients, of shape (n_sets, n) and (n_sets, n, 2)."""
         own = np.searchsorted(self.numbers, [self.occupied, self.occupied + 1])
         runs, reach = self._runs(self.occupied), self.transform.reach
@@ -126,21 +135,21 @@ class Tiles:
         sums, forces = np.empty(potential.shape), np.empty(gradient.shape)
         sparse, dense = np.flatnonzero(is_sparse), np.flatnonzero(~is_sparse)
         pairs = (sparse, own, runs, reach, self.transform.band, self.places, self.charges, sums, forces)
-        over_rows(sparse.size, n_jobs, add_band, *pairs, at_least=_SPARSE_WORTH_THREADS)
+        over_rows(sparse.size, self.n_jobs, add_band, *pairs, at_least=_SPARSE_WORTH_THREADS)
 
         def read(t: int, k: int, corner: FloatArray, field: FloatArray) -> None:
             here = (self.places, corner, self.spacing, self.charges[k], field, self.transform.own)
             gather(own[0, dense[t]], own[1, dense[t]], *here, sums[k], forces[k])
 
-        self.each_field(self.occupied[dense], n_jobs, read)
-        potential[:, self.order] += sums
-        gradient[:, self.order] += forces
+        self.each_field(self.occupied[dense], read)
+        added = self.order, sums, forces, potential, gradient
+        over_rows(self.order.size, self.n_jobs, add_in_order, *added, at_least=POINTS_WORTH_THREADS)
 
 
 class TileField:
     """The potentials of fixed charges on the tiles near them, for any place."""
 
-    def __init__(self, tiles: Tiles, n_jobs: int | None) -> None:
+    def __init__(self, tiles: Tiles) -> None:
         self.low, self.spacing, self.side = tiles.low, tiles.spacing, tiles.core * tiles.spacing
         self.width = tiles.width
         around = np.array([[row * tiles.width + column for row in (-1, 0, 1) for column in (-1, 0, 1)]])
@@ -152,7 +161,7 @@ class TileField:
         def keep(t: int, k: int, corner: FloatArray, field: FloatArray) -> None:
             self.values[t, k] = field[here, here]
 
-        tiles.each_field(self.numbers, n_jobs, keep)
+        tiles.each_field(self.numbers, keep)
 
     def add(self, places: FloatArray, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
         """Add the potentials at places and their gradients."""
