@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from graphcouple._numba.threads import POINTS_OF_BLOCK, over_blocks
+from graphcouple._numba.confinement import fill_farthest, fill_moments, fill_pull
+from graphcouple._numba.threads import POINTS_OF_BLOCK, over_rows
 from graphcouple._support.validation import check_embedding, check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray, Support
@@ -119,28 +120,18 @@ class Confinement(Objective):
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return C at `Z` and its gradient, which draws all points towards their mean."""
-        points, shares = check_embedding(Z, n_points=self.n_points).astype(np.float64), np.empty(self.n_points)
-        weights = np.ones(len(Z)) if self.weights is None else self.weights
-        total = float(weights.sum())
+        points, weights = check_embedding(Z, n_points=self.n_points), self.weights
+        total = float(self.n_points if weights is None else weights.sum())
+        n_blocks, n_dims = -(-self.n_points // POINTS_OF_BLOCK), points.shape[1]
 
-        def radii(rows: slice) -> float:
-            points[rows] -= mean
-            shares[rows] = np.square(points[rows]).sum(axis=1)
-            return float(shares[rows].max())
+        def by_block(loop: Callable[..., None], results: FloatArray, *args: Any) -> FloatArray:
+            over_rows(n_blocks, self.n_jobs, loop, POINTS_OF_BLOCK, points, *args, results, at_least=2)
+            return results
 
-        def weigh(rows: slice) -> tuple[float, FloatArray]:
-            shares[rows] /= widest
-            points[rows] *= shares[rows, None] ** (_HALF - 1)
-            return float(weights[rows] @ shares[rows] ** _HALF), weights[rows] @ points[rows]
-
-        def pull(rows: slice) -> None:
-            points[rows] -= mean
-            points[rows] *= strength * weights[rows, None]
-
-        mean = np.sum(self._blocks(lambda rows: weights[rows] @ points[rows]), axis=0) / total
-        widest = float(np.max(self._blocks(radii))) or 1.0
-        moments, means = zip(*self._blocks(weigh), strict=True)
-        moment = float(np.sum(moments))
+        sums = np.empty((n_blocks, n_dims + 1))
+        mean = by_block(fill_moments, sums, np.zeros(n_dims), 1.0, 1, weights)[:, 1:].sum(axis=0) / total
+        widest = float(by_block(fill_farthest, np.empty(n_blocks), mean).max()) or 1.0
+        moment, *means = by_block(fill_moments, sums, mean, widest, _HALF, weights).sum(axis=0)
         sq_size = widest * ((_HALF + 1.0) * moment / total) ** (1.0 / _HALF) * total / max(total - 1.0, 1.0)
         exponent = max(1.0, 2.0 / Z.shape[1], self._tail_power)
         sq_length = _SQ_LENGTH * self.length**2 * max(len(Z) / self.crowd, 1.0) ** exponent
@@ -150,11 +141,7 @@ class Confinement(Objective):
             return value, np.zeros_like(Z)
         # power/(1 + power), also where the power overflows.
         share = 1.0 / (1.0 + 1.0 / power) if power > 0 else 0.0
-        mean, strength = np.sum(means, axis=0) / total, 2.0 * total * share / (widest * moment)
-        self._blocks(pull)
-        return value, points.astype(Z.dtype, copy=False)
-
-    def _blocks(self, step: Callable[[slice], Any]) -> list[Any]:
-        """Return what `step` returns for each block of points; solvers report a loss that overflows."""
-        quiet = np.errstate(over="ignore", invalid="ignore")(step)
-        return over_blocks(self.n_points, POINTS_OF_BLOCK, self.n_jobs, quiet)
+        strength = 2.0 * total * share / (widest * moment)
+        gradient, pull = np.empty_like(points), (_HALF, weights, np.array(means) / total, strength)
+        over_rows(len(points), self.n_jobs, fill_pull, points, mean, widest, *pull, gradient, at_least=POINTS_OF_BLOCK)
+        return value, gradient
