@@ -7,6 +7,7 @@ To let ``sc.pp.neighbors`` use this library's search, pass it a `graphcouple.nei
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -123,8 +124,8 @@ def embed(
     if in_uns in adata.uns and not _is_replaceable(adata.uns[in_uns]):
         raise ValueError(f"uns[{in_uns!r}] is no record of a map; pass another key_added to keep both.")
     n_components = estimator.get_params().get("n_components")
-    if isinstance(n_components, int):
-        _check_free(adata, in_obsm, n_components)
+    if isinstance(n_components, Integral):
+        _check_free(adata, in_obsm, int(n_components))
     estimator.fit(points, **options)
     _write(adata, in_obsm, estimator.embedding_)
     stated = {"method": name, "use_rep": used, "n_pcs": n_pcs, "neighbors_key": neighbors_key}

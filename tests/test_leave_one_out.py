@@ -161,7 +161,7 @@ def test_the_dimension_counts_copies(part_edges, monkeypatch):
 def test_scales_that_are_as_likely_are_told():
     sphere = np.random.default_rng(1).normal(size=(700, 3))
     law = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(), metric="cosine")
-    with pytest.warns(UserWarning, match="are as likely as .*; other rows may favour another"):
+    with pytest.warns(UserWarning, match="are about as likely as .*, so other rows may choose"):
         law.posterior(sphere)
 
 

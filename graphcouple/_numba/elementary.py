@@ -46,8 +46,8 @@ def _double(typing_context, bits):
     return types.float64(types.int64), generate
 
 
-# ln 2 in two parts, as in fdlibm: the high part ends in zeros, so k times it is exact. Between the lowest and the
-# highest x, whole numbers, e^x is a normal double.
+# ln 2 in two parts, as in fdlibm: the high part ends in zeros, so k times it is exact. Between `_EXP_LOWEST` and
+# `_EXP_HIGHEST`, which are whole numbers, e^x is a normal double.
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
@@ -58,27 +58,22 @@ _SIGNIFICAND = np.int64(0x000FFFFFFFFFFFFF)
 _ONE_BITS = np.int64(0x3FF0000000000000)
 _SQRT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
 
+# Coefficients of the polynomials, of the highest power first. Their loops are unrolled.
+_OF_EXP = tuple(1.0 / math.factorial(k) for k in range(13, 1, -1))
+_OF_LOG = tuple(1.0 / k for k in range(23, 1, -2))
+
 
 @_strict
 def _exp_parts(y):
-    """Return e^r − 1 and 2^k with k ln 2 + r = y, or the nearest x for which e^x is normal, and abs(r) ≤ ln 2 / 2."""
+    """Return e^r − 1 and 2^k, where k ln 2 + r is y or the nearest x with a normal e^x, and abs(r) ≤ ln 2 / 2."""
     x = _EXP_LOWEST if y < _EXP_LOWEST else y
     x = _EXP_HIGHEST if x > _EXP_HIGHEST else x
     shifted = x * _LOG2_E + _SHIFTER
     k = shifted - _SHIFTER
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
+    p = 0.0
+    for coefficient in _OF_EXP:
+        p = p * r + coefficient
     power = _double((_bits(shifted) << 52) + _ONE_BITS)
     return r + r * r * p, power
 
@@ -112,17 +107,9 @@ def log(x):
     m = _double((offset & _SIGNIFICAND) + _SQRT_HALF_BITS)
     s = (m - 1.0) / (m + 1.0)
     z = s * s
-    p = 1.0 / 23.0
-    p = p * z + 1.0 / 21.0
-    p = p * z + 1.0 / 19.0
-    p = p * z + 1.0 / 17.0
-    p = p * z + 1.0 / 15.0
-    p = p * z + 1.0 / 13.0
-    p = p * z + 1.0 / 11.0
-    p = p * z + 1.0 / 9.0
-    p = p * z + 1.0 / 7.0
-    p = p * z + 1.0 / 5.0
-    p = p * z + 1.0 / 3.0
+    p = 0.0
+    for coefficient in _OF_LOG:
+        p = p * z + coefficient
     value = k * _LN2_HIGH + (2.0 * s + (2.0 * s * z * p + k * _LN2_LOW))
     value = -np.inf if y == 0.0 else value
     value = y if y == np.inf else value

@@ -148,6 +148,15 @@ def check_embedding(Z: Any, name: str = "Z", n_points: int | None = None) -> NDA
     return array
 
 
+def check_answer(answer: Any) -> bool:
+    """Return whether a callback's answer stops a run; raise if it is no truth value."""
+    try:
+        return bool(answer)
+    except ValueError:
+        got = type(answer).__name__
+        raise TypeError(f"callback must return whether to stop the run, or None, got {got}.") from None
+
+
 def refuse_estimator(value: Any, name: str = "Z") -> None:
     """Raise if an estimator is passed instead of its embedding."""
     owner = value.__name__ if isinstance(value, type) else type(value).__name__

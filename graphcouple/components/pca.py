@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import svd_flip
 
 from graphcouple._numba.threads import one_blas_thread
-from graphcouple._support.validation import check_integer, check_positive, is_word, warn
+from graphcouple._support.validation import check_answer, check_integer, check_positive, is_word, warn
 from graphcouple.components.projection import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
@@ -223,7 +223,7 @@ def sampled_pca(
         error = result.relative_error
         view = result.embedding.view()
         view.flags.writeable = False
-        stop = callback is not None and bool(callback(goal, error, view))
+        stop = callback is not None and check_answer(callback(goal, error, view))
         done = not automatic or result.constant or error <= tol
         if automatic and goal >= MOST_SAMPLES and not (done or stop):
             warn(f"after {goal} graphs the relative error is {error:.3g}, above tol={tol}.", ConvergenceWarning)

@@ -127,8 +127,8 @@ class ComponentCrossEntropy(Objective):
         self.n_components = check_integer("n_components", n_components, 1)
         self.scale = scale if scale == "free" else check_positive("scale", scale)
         self.nu_x = float(n if nu_x is None else nu_x)
-        if not self.nu_x >= n:
-            raise ValueError(f"nu_x={nu_x} must be at least n = {n}, for the Wishart law to have a density.")
+        if not n <= self.nu_x < np.inf:
+            raise ValueError(f"nu_x={nu_x} must be finite and at least n = {n}, for the Wishart law to exist.")
         self._law: RandomGraph | None = None
         self.n_points, self._seed, self._n_jobs = n, seed, n_jobs
         if isinstance(graphs, RandomGraph):

@@ -66,8 +66,7 @@ def crowd_of(
     if not mass > 0.0:
         # All edges are among copies.
         return 1.0
-    first, counts = support.indptr[:-1].astype(np.int64), np.diff(support.indptr)
-    rows = np.add.reduceat(means, np.minimum(first, means.size - 1)) * (counts > 0)
+    rows = np.add.reduceat(means, support.indptr[:-1][np.diff(support.indptr) > 0].astype(np.int64))
     return float(np.exp((xlogy(rows, rows).sum() - surprise) / mass))
 
 
@@ -120,7 +119,7 @@ class Confinement(Objective):
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return C at `Z` and its gradient, which draws all points towards their mean."""
-        points, weights = check_embedding(Z, n_points=self.n_points), self.weights
+        points, weights = np.ascontiguousarray(check_embedding(Z, n_points=self.n_points)), self.weights
         total = float(self.n_points if weights is None else weights.sum())
         n_blocks, n_dims = -(-self.n_points // POINTS_OF_BLOCK), points.shape[1]
 
@@ -133,12 +132,12 @@ class Confinement(Objective):
         widest = float(by_block(fill_farthest, np.empty(n_blocks), mean).max()) or 1.0
         moment, *means = by_block(fill_moments, sums, mean, widest, _HALF, weights).sum(axis=0)
         sq_size = widest * ((_HALF + 1.0) * moment / total) ** (1.0 / _HALF) * total / max(total - 1.0, 1.0)
-        exponent = max(1.0, 2.0 / Z.shape[1], self._tail_power)
-        sq_length = _SQ_LENGTH * self.length**2 * max(len(Z) / self.crowd, 1.0) ** exponent
+        exponent = max(1.0, 2.0 / n_dims, self._tail_power)
+        sq_length = _SQ_LENGTH * self.length**2 * max(self.n_points / self.crowd, 1.0) ** exponent
         power = min(sq_size / sq_length, _LARGEST) ** _POWER
         value = total * float(np.log1p(power)) / _POWER
         if not sq_size > 0:
-            return value, np.zeros_like(Z)
+            return value, np.zeros_like(points)
         # power/(1 + power), also where the power overflows.
         share = 1.0 / (1.0 + 1.0 / power) if power > 0 else 0.0
         strength = 2.0 * total * share / (widest * moment)

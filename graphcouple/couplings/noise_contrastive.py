@@ -91,7 +91,7 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
     @property
     def lower_bound(self) -> float:
         """The sum of each edge's minimal loss, which is the same for every π; edges among copies cost at least 0."""
-        return super().lower_bound + self.energy.constant - self.partition.constant
+        return self._least
 
     def _best(self, points: FloatArray, start: float, tolerance: float) -> float:
         """Return log π where the derivative of the loss changes its sign."""

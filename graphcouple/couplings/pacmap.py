@@ -183,8 +183,9 @@ class PairwiseControlledCoupling(Coupling):
         """Return pairs to random points that are not near ones, and how often each was drawn."""
         rows = np.repeat(np.arange(n), self.n_far)
         columns = other_points(rng, rows, n)
-        free = near.find(rows, columns) < 0
-        return _counted(rows[free], columns[free], n)
+        while (taken := np.flatnonzero(near.find(rows, columns) >= 0)).size:
+            columns[taken] = other_points(rng, rows[taken], n)
+        return _counted(rows, columns, n)
 
 
 def warn_of_fewer(pairs: str, wanted: int, drawn: int, n: int, parameter: str) -> None:

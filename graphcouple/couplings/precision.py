@@ -72,8 +72,8 @@ class PrecisionCrossEntropy(Objective):
         self.nu_x = float(n if nu_x is None else nu_x)
         self.nu_z = None if nu_z is None else float(nu_z)
         for name, value in (("nu_x", self.nu_x), ("nu_z", self.nu_z)):
-            if value is not None and not value >= n:
-                raise ValueError(f"{name}={value} must be at least n = {n}, for the Wishart law to have a density.")
+            if value is not None and not n <= value < np.inf:
+                raise ValueError(f"{name}={value} must be finite and at least n = {n}, for the Wishart law to exist.")
         # Iterations only multiply: solving would call SciPy's BLAS, whose threads compete with NumPy's.
         self._inverse: FloatArray | None = None
         self._whole: FloatArray | None = None

@@ -2,7 +2,7 @@
 
 The loss of a map whose points stand at places z_k, with n_k points each, is the coupling of the graph between groups,
 M_ab = Σ M_ij over i at a and j at b, with the latent law of m points of the weights n_k. It is concave in each point's
-row of the plan under priors B, D and E, so a plan that splits a point between places is never better than all others.
+row of the plan under priors B, D and E, so a plan that splits a point between places is never the only best one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from graphcouple._numba.plan import GRAPH, PAIR, ROW, move_points
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.pair import check_shared_places
 from graphcouple.graphs import FloatArray, Graph, IntArray, Support
-from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
 
 _RULES = {"pair": PAIR, "row": ROW, "graph": GRAPH}
@@ -190,11 +189,6 @@ class Plan:
         # The loop treats a place whose weights sum to zero as not yet seen.
         self._graph.eliminate_zeros()
 
-    @property
-    def latent(self) -> GraphModel:
-        """The law of the embedding's graph."""
-        return self.coupling.latent
-
     def objective(self) -> CrossEntropy:
         """Return the loss as a function of the places."""
         coupling = self.coupling
@@ -210,9 +204,9 @@ class Plan:
         rng : numpy.random.RandomState
             Draws the order in which points move.
         """
-        prior, n = self.latent.prior, self.labels.size
-        near = places / self.coupling.scale
-        log_kernel = prior.latent_kernel(self.latent.kernel).log(cdist(near, near, "sqeuclidean"))
+        latent, n = self.coupling.latent, self.labels.size
+        prior, near = latent.prior, places / self.coupling.scale
+        log_kernel = prior.latent_kernel(latent.kernel).log(cdist(near, near, "sqeuclidean"))
         rule = _RULES[str(prior.drawn_by)]
         values = np.logaddexp(0.0, log_kernel) if rule == PAIR else np.exp(log_kernel - log_kernel.max())
         sizes = np.bincount(self.labels, minlength=len(places)).astype(np.float64)

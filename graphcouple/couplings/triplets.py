@@ -78,7 +78,7 @@ class TripletCoupling(Coupling):
     ----------
     n_inliers, n_outliers, n_random : int, default=12, 4, 3
         Near points of each point; far points for each near one, none of them near; and triplets of random points, whose
-        weights are a tenth.
+        differences count a tenth.
     weight_temp : float, default=0.5
         t, in [0, 1).
 
@@ -155,8 +155,8 @@ def _scales(edges: Support, dist: FloatArray) -> FloatArray:
     # The last neighbours, if there are fewer.
     between = (rank >= np.minimum(2, counts - 1)[edges.rows]) & (rank < 5)
     sums = np.bincount(edges.rows[between], dist[order][between], minlength=counts.size)
-    scales = sums / np.bincount(edges.rows[between], minlength=counts.size)
-    # Among copies the scale is 0, and all other points would be infinitely far.
+    scales = sums / np.maximum(np.bincount(edges.rows[between], minlength=counts.size), 1)
+    # Among copies the scale is 0, and all other points would be infinitely far; so it is without edges.
     typical = float(np.median(scales[scales > 0.0])) if (scales > 0.0).any() else 1.0
     return np.where(scales > _LEAST_SCALE * typical, scales, typical)
 

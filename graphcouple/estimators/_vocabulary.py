@@ -147,7 +147,8 @@ VOCABULARY: dict[str, Word] = {
         'int, None or "auto"',
         "Fit this number of points, the nearest to centres of k-means, and place the others as `transform` does. "
         'None fits all, with a matrix of all pairs. "auto": all of up to 5,000 points, and 1,000 of more. Ignored '
-        "where no such matrix is needed.",
+        "where no such matrix is needed. Of precomputed distances, landmarks are random. Isomap takes at least 30 of "
+        "each component.",
         [AT_LEAST_2, StrOptions({"auto"}), None],
     ),
     "perplexity of each point": Word(
@@ -174,8 +175,8 @@ VOCABULARY: dict[str, Word] = {
     "n_landmarks": Word(
         "int, optional",
         "Fit about this number of points, the nearest to centres of k-means, and place the others as `transform` "
-        "does. None, or as many as there are points, fits all of them. Landmarks keep their own sample weights; "
-        "warnings number the landmarks.",
+        "does. None, or as many as there are points, fits all of them. Weights of the other rows are not added to "
+        "the landmarks'. Row numbers in warnings count landmarks only.",
         [AT_LEAST_2, None],
     ),
     "n_starts": Word(

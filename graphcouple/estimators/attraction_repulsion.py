@@ -20,6 +20,7 @@ from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.gram_methods import ByKernel
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import given_start
+from graphcouple.neighbors.points import dense_if_far, near_origin
 from graphcouple.optimize import Callback, ExactSteps
 from graphcouple.spectral import GramMatrix, nystroem, pivoted_cholesky
 
@@ -70,7 +71,7 @@ class AttractionRepulsionPCA(ByKernel):
         default=None,
         kind='{"nystroem", "cholesky"}, optional',
         doc="A low-rank approximation of S, which must then have no negative eigenvalues: from random points "
-        "(Nyström), or from points drawn where it is worst (randomly pivoted Cholesky).",
+        "(Nyström), or from points drawn where it is still worst (randomly pivoted Cholesky).",
         checks=[StrOptions({"nystroem", "cholesky"}), None],
     )
     rank: int = parameter(default=100, doc="Rank of the approximation.", checks=[AT_LEAST_1])
@@ -151,7 +152,12 @@ class AttractionRepulsionPCA(ByKernel):
             whole = GramMatrix(X) if self._linear else GramMatrix(matrix=self._similarities(X))
             return None, whole, None
         if self.takes_distances:
+            X = self._similarities(X)
             GramMatrix(matrix=X)  # raises unless X is symmetric
+        elif self._linear:
+            # The loss ignores shifts of the points, which would hide their differences from the approximation.
+            X = dense_if_far(X)
+            X = X if issparse(X) else near_origin(X)
 
         def columns(at: Any) -> FloatArray:
             read.append(at)
@@ -188,7 +194,7 @@ class AttractionRepulsionPCA(ByKernel):
             onto = np.linalg.lstsq(features - mean, Y, rcond=1e-8 if X.dtype == np.float64 else 1e-6)[0]
             self._fixed = {**known, "mean": mean, "onto": onto}
         elif self._linear:
-            mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+            mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
             self._fixed = {"mean": mean, "onto": np.asarray(X.T @ (Y @ back))}
         else:
             rows = self._similarities(X).mean(axis=0)

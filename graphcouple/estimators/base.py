@@ -125,8 +125,8 @@ class CouplingEstimator(PlacesNewPoints):
         neighbors : tuple of arrays, or sparse matrix of shape (n_samples, n_samples), optional
             Neighbours that you found, which are not searched for again: ``(indices, distances)``, each of shape
             (n_samples, k); umap-learn's triple; the matrix of scikit-learn's ``KNeighborsTransformer``; or scanpy's
-            ``obsp["distances"]``. They may include the point itself. Only they get edges; if a method needs fewer, it
-            takes the nearest.
+            ``obsp["distances"]``. They may include the point itself. Edges lead only to these neighbours, or to the
+            nearest of them if the method needs fewer.
         resume : bool, default=False
             Continue from the file `checkpoint`, if there is one, to the bits of a run that was never interrupted. Data
             and parameters must be the same.

@@ -108,11 +108,7 @@ class CCPCA(DescribesLaw):
     tol: float = parameter(default=0.02)
     svd_solver: str = parameter(default="auto")
     random_state: Any = parameter(default=None, doc="Seed of the graphs and of the randomized decomposition.")
-    n_jobs: int | None = parameter(
-        default=None,
-        doc="Workers; None means every core, or as many as `joblib.parallel_config` sets. The "
-        "embedding does not depend on it.",
-    )
+    n_jobs: int | None = parameter(default=None)
     verbose: int = parameter(default=0)
     callback: Callback | None = parameter(
         default=None,

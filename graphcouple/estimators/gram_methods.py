@@ -31,15 +31,20 @@ class SimilarityEstimator(EmbeddingEstimator):
     _remembered: ClassVar[tuple[str, ...]] = ("_fixed",)
     _fixed: dict[str, Any]
 
-    @property
-    @abstractmethod
-    def _linear(self) -> bool:
-        """Whether the similarities are scalar products of the points, so that no matrix of pairs is needed."""
+    _measured_by: ClassVar[tuple[str, str, str]]
+    """The parameters with the kernel or metric and with its arguments, and the one that takes scalar products."""
 
     @property
-    @abstractmethod
     def _measure(self) -> tuple[Any, dict[str, Any]]:
-        """The kernel or metric of the similarities, and its parameters."""
+        """The kernel or metric of the similarities, and its arguments."""
+        name, arguments, _ = self._measured_by
+        return getattr(self, name), dict(getattr(self, arguments) or {})
+
+    @property
+    def _linear(self) -> bool:
+        """Whether the similarities are scalar products of the points, so that no matrix of pairs is needed."""
+        measure, arguments = self._measure
+        return isinstance(measure, str) and measure == self._measured_by[2] and not arguments
 
     @abstractmethod
     def _similarities(self, X: Any, fitted: Any = None, measure: Any = None) -> FloatArray:
@@ -102,13 +107,7 @@ class ByKernel(SimilarityEstimator):
         """Whether `X` holds similarities."""
         return is_precomputed(self.kernel)
 
-    @property
-    def _linear(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params
-
-    @property
-    def _measure(self) -> tuple[Any, dict[str, Any]]:
-        return self.kernel, dict(self.kernel_params or {})
+    _measured_by = ("kernel", "kernel_params", "linear")
 
     def _similarities(self, X: Any, fitted: Any = None, measure: Any = None) -> FloatArray:
         kernel, params = measure or self._measure
@@ -201,13 +200,7 @@ class ClassicalMDS(GramEstimator):
             raise ValueError("all distances are needed, and a sparse graph of distances stores some; see Isomap.")
         super()._fit(symmetric_distances(X) if self.takes_distances else X)
 
-    @property
-    def _linear(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "euclidean" and not self.metric_params
-
-    @property
-    def _measure(self) -> tuple[Any, dict[str, Any]]:
-        return self.metric, dict(self.metric_params or {})
+    _measured_by = ("metric", "metric_params", "euclidean")
 
     def _similarities(self, X: Any, fitted: Any = None, measure: Any = None) -> FloatArray:
         if fitted is None:

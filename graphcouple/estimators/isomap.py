@@ -171,7 +171,8 @@ class Isomap(EmbeddingEstimator):
 
 def _some_of_each(parts: Parts, landmarks: IntArray) -> IntArray:
     """Return the landmarks, and enough nodes of components that have too few to place the others."""
-    added = [own[:_FEWEST] for own in parts.members() if np.isin(landmarks, own).sum() < min(_FEWEST, len(own))]
+    others = [np.setdiff1d(own, landmarks) for own in parts.members()]
+    added = [rest[: max(_FEWEST - size + len(rest), 0)] for rest, size in zip(others, parts.sizes, strict=True)]
     return np.unique(np.concatenate([landmarks, *added]))
 
 

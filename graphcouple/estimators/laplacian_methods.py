@@ -31,13 +31,19 @@ class LaplacianEstimator(EmbeddingEstimator):
     tol: float
     normalized: bool
     _remedy: ClassVar[str]
+
+    @property
+    def _of_points(self) -> bool:
+        """Whether the graph was found among the points, so that equal points share a place."""
+        return True
+
     _remembered: ClassVar[tuple[str, ...]] = ("_fixed",)
 
     def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> None:
         """Embed the nodes and keep the result."""
         if self.n_components >= laplacian.n_nodes:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {laplacian.n_nodes}.")
-        placed = embed_parts(laplacian, self.n_components, X, self._coordinates)
+        placed = embed_parts(laplacian, self.n_components, X, self._coordinates, self._of_points)
         warn_of_parts(placed.parts.n_parts, self._remedy)
         self.embedding_ = placed.Z.astype(dtype)
         of_largest = placed.eigenvalues[int(np.argmax(placed.parts.sizes))]
@@ -91,6 +97,10 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
     @property
     def _has_own_graph(self) -> bool:
         return self.input is not None and not isinstance(self.input, GraphLaw)
+
+    @property
+    def _of_points(self) -> bool:
+        return not self._has_own_graph or isinstance(self.input, RandomGraph)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Embed `X`, of shape (n_samples, n_features), or the nodes of the input's graph.

@@ -16,6 +16,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.labels import label_array, target_codes
 from graphcouple.neighbors import Blocks
+from graphcouple.neighbors.points import dense_if_far, near_origin, with_short_indices, workable
 
 # Points nearer than this share of the map's half width count as one place: a tolerance.
 _ONE_PLACE = 1e-6
@@ -56,9 +57,9 @@ def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> In
 
     References: Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, algorithm 2.
     """
-    if sp.issparse(X) and not all(part.flags.writeable for part in (X.data, X.indices, X.indptr)):
-        # scikit-learn's loops take no read-only sparse matrices.
-        X = X.copy()
+    # Squares of points far from 0, or tiny in single precision, would lose the digits that tell the rows apart.
+    X = workable(dense_if_far(X))
+    X = with_short_indices(X.copy()) if sp.issparse(X) else near_origin(X)
     found = _nearest_to_means(X, n_landmarks, rng)
     if found.size > _ENOUGH * n_landmarks or (equal := EqualRows.of(X)) is None:
         return found

@@ -13,7 +13,7 @@ from graphcouple.estimators.rows import nearest_to_means
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.neighbors import Distances, distances_of, is_precomputed
-from graphcouple.neighbors.points import dense_if_far, shift_of, shifted
+from graphcouple.neighbors.points import dense_if_far, shift_of, shifted, with_short_indices
 from graphcouple.spectral import nystroem_places
 
 # Up to 5,000 points, matrices of all pairs are decomposed; beyond, matrices of 1,000 landmarks.
@@ -71,13 +71,16 @@ def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any) ->
         if not issparse(fitted) and (shift := shift_of(fitted)).any():
             X = shifted(X.toarray() if issparse(X) else X, shift)
             Y = None if Y is None else shifted(fitted, shift)
+    X, Y = (with_short_indices(part) if issparse(part) else part for part in (X, Y))
     if callable(kernel):
+        if not issparse(X) and np.ndim(value := kernel(X[0], X[0], **(params or {}))):
+            raise ValueError(f"kernel must return one number for two rows, got {value!r}.")
         # If Y is X, scikit-learn would compute one half and mirror it.
         Y = (X if Y is None else Y).copy()
     try:
         return np.asarray(pairwise_kernels(X, Y, metric=kernel, **(params or {})), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        if "unexpected keyword" in str(error):
+        if "unexpected keyword" in str(error) or (params and isinstance(error, TypeError) and not issparse(X)):
             raise ValueError(f"kernel_params={params} do not fit kernel={kernel!r}: {error}.") from None
         if callable(kernel) and issparse(X):
             raise ValueError(

@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from graphcouple._numba.base import FORMULA_METHODS
 from graphcouple.kernels import measured
 from graphcouple.kernels.base import Assumptions, Kernel, require_kernel
+
+# The formulas that follow from log and grad_log, and that a kernel may state itself.
+_FOLLOWING = [name for name in FORMULA_METHODS if hasattr(Kernel, name) and name not in ("log", "grad_log")]
 
 # Distances at which a kernel is checked, relative to its length.
 _RELATIVE_DISTANCES = 10.0 ** np.linspace(-4.0, 3.0, 29)
@@ -118,7 +122,8 @@ def require_sound(kernel: Kernel, moves: bool = True) -> None:
 
 
 def _check_values(kernel: Any) -> None:
-    for check in (_check_fields, _check_arrays, _check_derivative, _check_statements, _check_compilation):
+    checks = (_check_fields, _check_arrays, _check_derivative, _check_overrides, _check_statements, _check_compilation)
+    for check in checks:
         check(kernel)
 
 
@@ -219,6 +224,21 @@ def _check_derivative(kernel: Kernel) -> None:
         f"{_name(kernel)}.grad_log is not the derivative of log in the squared distance: at d = {dist[at]:.4g} it is "
         f"{derivative[at] / s[at]:.6g}, and log changes by {slope[at] / s[at]:.6g}.{hint}"
     )
+
+
+@np.errstate(all="ignore")
+def _check_overrides(kernel: Kernel) -> None:
+    dist = _distances(kernel)
+    s = np.square(dist)
+    for method in _FOLLOWING:
+        usual = np.asarray(getattr(Kernel, method)(kernel, s))
+        found = np.broadcast_to(getattr(kernel, method)(s), usual.shape)
+        wrong = np.isfinite(usual) & ~(np.abs(found - usual) <= 1e-3 * np.abs(usual) + 1e-6)
+        if wrong.any():
+            raise ValueError(
+                f"{_name(kernel)}.{method} does not follow from log and grad_log: at d = {dist[wrong][0]:.4g} it is "
+                f"{found[wrong][0]:.6g} in place of {usual[wrong][0]:.6g}; mend it, or leave it out."
+            )
 
 
 def _check_statements(kernel: Kernel) -> None:

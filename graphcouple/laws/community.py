@@ -217,12 +217,15 @@ class _Blocks:
     def of(cls, posterior: RandomGraph, edges_per_node: float | None) -> _Blocks:
         means = posterior.support.to_csr(np.asarray(posterior.edge_means, dtype=np.float64))
         both = sp.csr_array(means + means.T) * (0.5 if posterior.unordered else 1.0)
-        if not both.sum() > 0.0:
-            raise ValueError("the mean graph has no edges, so it has no groups; look at its weights.")
-        if edges_per_node is not None:
+        if edges_per_node is not None and both.sum() > 0.0:
             both *= 2.0 * edges_per_node * both.shape[0] / both.sum()
         both.data[both.data < _LEAST] = 0.0
         both.eliminate_zeros()
+        if not both.nnz:
+            raise ValueError(
+                f"the mean graph has no edges of weight {_LEAST:g} or more, so it has no groups; look at its weights, "
+                "or raise edges_per_node."
+            )
         degrees = np.asarray(both.sum(axis=1)).ravel()
         return cls(both, degrees / degrees.mean())
 

@@ -40,9 +40,8 @@ class _Diffused(DerivedConditioned):
 
     def _walk(self, first: sp.csr_array) -> sp.csr_array:
         """Return where walks with this first step end."""
-        n = self.inferred.shape[0]
-        longest = int(np.diff(self.inferred.indptr).max())
-        n_kept = n if longest >= n - 1 else self.derived.n_kept or longest
+        n, n_edges = self.inferred.shape[0], np.diff(self.inferred.indptr)
+        n_kept = n if n_edges.min() >= n - 1 else self.derived.n_kept or int(n_edges.max())
         done = []
         for a in range(0, first.shape[0], _ROWS):
             ends = first[a : a + _ROWS]

@@ -17,6 +17,7 @@ from graphcouple._numba.threads import over_rows
 from graphcouple._support.html import html_table
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
+from graphcouple.kernels.base import KERNELS
 from graphcouple.laws.priors import RandomGraph, as_prior
 
 # Nearest neighbours whose distances measure isolation: with fewer, small groups of outliers would not be isolated.
@@ -202,6 +203,7 @@ class Searchable:
             if inner and part in self._nested:
                 owner = changes.get(part, getattr(self, part))
                 owner = as_prior(owner) if part == "prior" else owner
+                owner = KERNELS[owner]() if part == "kernel" and isinstance(owner, str) else owner
                 if isinstance(owner, Searchable):
                     changes[part] = copy.copy(owner).set_params(**{inner: value})
                 elif inner in _fields_of(owner):

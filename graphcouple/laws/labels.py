@@ -98,7 +98,7 @@ def and_unknown(codes: IntArray | FloatArray | None, n_more: int = 0) -> NDArray
         return None
     more = np.concatenate([codes, np.full(n_more, UNLABELLED)])
     unknown: Any = np.nan if codes.dtype.kind == "f" else None
-    # As text, codes of classes are not taken for whole numbers of the user's own.
+    # Codes are handed over as text: many integers would bring the warning for whole numbers again.
     return np.where(more == UNLABELLED, unknown, more if codes.dtype.kind == "f" else more.astype(str))
 
 

@@ -104,7 +104,8 @@ class GraphMixture(GraphLaw):
             )
         # Calls may change a metric, and `within` the number of neighbors.
         keys = [law.distance_key for law in self.laws]
-        distances = {key: law.distances(X, neighbors) for key, law in zip(keys, self.laws, strict=True)}
+        of_key = dict(zip(keys, self.laws, strict=True))
+        distances = {key: law.distances(X, neighbors) for key, law in of_key.items()}
         total = None if sample_weight is None else float(check_weights(sample_weight, X.shape[0]).sum())
         laws = tuple(law.within(distances[key].n_points, total) for key, law in zip(keys, self.laws, strict=True))
         _share_searches(keys, laws, distances)

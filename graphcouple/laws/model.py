@@ -203,7 +203,7 @@ class GraphModel(GraphLaw):
         total = n_points if n_copies is None else whole_copies(n_copies)
         if self.bandwidth is not None:
             changes["bandwidth"] = self.bandwidth.within(total)
-            if isinstance(self.n_neighbors, int) and self.n_neighbors == self.bandwidth.suited_neighbors:
+            if self.n_neighbors is not None and self.n_neighbors == self.bandwidth.suited_neighbors:
                 changes["n_neighbors"] = min(self.n_neighbors, total - 1)
         return replace(self, **changes)
 
@@ -281,13 +281,13 @@ class GraphModel(GraphLaw):
         n_neighbors = self.neighbors_among(distances.n_points)
         n_rows = rows_to_search(n_neighbors, weights)
         allowed = self.prior.edges(distances.n_points)
-        if allowed is not None and n_neighbors is None and not distances.neighbors_given:
+        if allowed is not None and n_neighbors is None and distances.searched:
             return allowed[0], distances.of_edges(allowed[0], n_jobs)
         if n_neighbors is not None and n_rows is not None:
             ragged = n_rows != n_neighbors and not (distances.knows_all or distances.neighbors_given)
             support, sq_dist = distances.nearest(n_neighbors if ragged else n_rows, n_jobs, self.search)
             if ragged:
-                # Some rows of a sparse graph of distances may store fewer than light weights ask for.
+                # A row of a sparse graph may store fewer distances than light weights ask for.
                 support, sq_dist = nearest_edges(*distances.all_pairs(), n_rows)
         else:
             support, sq_dist = distances.all_pairs()

@@ -51,7 +51,8 @@ class NeighborhoodCurves:
     n_rows: int
 
     def _repr_html_(self) -> str:
-        kept = [k for k in (10, (self.K.size + 2) // 4, (self.K.size + 2) // 2) if k <= self.K.size]
+        n = self.K.size + 2
+        kept = sorted({k for k in (10, n // 4, n // 2) if 1 <= k <= self.K.size})
         columns = self.preservation, self.trustworthiness, self.continuity
         rows = [[f"K = {k}", *(f"{values[k - 1]:.3f}" for values in columns)] for k in kept]
         return html_table(["neighborhoods", "R(K)", "trustworthiness", "continuity"], rows)

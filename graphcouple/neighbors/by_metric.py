@@ -14,7 +14,7 @@ from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray, IntArray, Support, off_diagonal
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, in_chunks, regular_support
 from graphcouple.neighbors.neighbor_graph import NeighborGraph, suits
-from graphcouple.neighbors.points import DENSE_ENTRIES, largest_of_rows, unit_rows
+from graphcouple.neighbors.points import DENSE_ENTRIES, largest_of_rows, unit_rows, with_short_indices
 from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances, is_precomputed
 
 # Metrics for which scikit-learn takes sparse points, and metrics of truth values.
@@ -261,9 +261,7 @@ def as_compared(X: Any, metric: Any, remedy: str = "pass metric='precomputed' di
                 f"dense; {remedy}."
             )
         X = X.toarray()
-    if sp.issparse(X) and X.nnz < np.iinfo(np.int32).max:
-        # scikit-learn's loops do not accept 64-bit indices.
-        X = sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    X = with_short_indices(X) if sp.issparse(X) else X
     return X.astype(bool) if metric in _OF_TRUTH else X
 
 
@@ -307,7 +305,7 @@ def _complete(X: Any, metric: Any, params: dict[str, Any]) -> dict[str, Any]:
     if metric == "mahalanobis" and "VI" not in params:
         # Some searches accept only the inverse covariance.
         others = {name: value for name, value in params.items() if name != "V"}
-        covariance = params["V"] if "V" in params else np.cov(X.toarray().T if sp.issparse(X) else X.T)
+        covariance = params["V"] if "V" in params else np.atleast_2d(np.cov(X.toarray().T if sp.issparse(X) else X.T))
         try:
             return {**others, "VI": _inverse(np.asarray(covariance, dtype=np.float64))}
         except (np.linalg.LinAlgError, ValueError) as error:

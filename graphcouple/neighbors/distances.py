@@ -306,6 +306,17 @@ class Euclidean(Searched):
         ends = np.broadcast_to(np.arange(k), (X_new.shape[0], k)) if to_all else self._search(X, X_new, k, n_jobs)[0]
         support = regular_support(ends)
         if sp.issparse(X):
+            found = in_chunks(X_new, X, support, sq_differences)
+            short = found <= CANCELLED * np.asarray(X_new.multiply(X_new).sum(axis=1)).ravel()[support.rows]
+            lost = np.flatnonzero(short.reshape(ends.shape).all(axis=1))
+            if to_all or not lost.size or np.prod(X.shape) > DENSE_ENTRIES:
+                return support, found
+            # As in `nearest`, the nearest points of these rows may have been lost.
+            dense = X.toarray()
+            for row in lost:
+                exact = cdist(X_new[[row]].toarray(), dense, "sqeuclidean")[0]
+                ends[row] = np.sort(np.argsort(exact, kind="stable")[:k])
+            support = regular_support(ends)
             return support, in_chunks(X_new, X, support, sq_differences)
         return support, cdist(X_new, X, "sqeuclidean").ravel()
 

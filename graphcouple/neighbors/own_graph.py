@@ -46,6 +46,7 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
         raise ValueError(f"neighbors gives row {int(np.argmin(counts))} no neighbor but itself; give it at least one.")
     if not np.isfinite(distances).all():
         raise ValueError("neighbors holds NaN or infinite distances; leave those pairs out.")
+    check_scale(distances, "neighbors")
     # In a fuzzy graph every node has an edge of weight 1, and no weight is larger.
     largest = np.maximum.reduceat(distances, support.indptr[:-1])
     if np.allclose(largest, 1.0, rtol=0.0, atol=1e-6) and distances.min() < 1.0:

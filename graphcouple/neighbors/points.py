@@ -140,6 +140,13 @@ def workable(X: Any, dtype: Any = None) -> Any:
     return X.astype(np.float64) if X.dtype == np.float32 and not fits_in_single(X) else X
 
 
+def with_short_indices(X: Any) -> Any:
+    """Return a sparse matrix with indices of 32 bits, if they fit: scikit-learn's loops accept no others."""
+    if X.nnz >= np.iinfo(np.int32).max:
+        return X
+    return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+
+
 def fits_in_single(X: Any) -> bool:
     """Return whether squares of entries neither overflow nor vanish in single precision."""
     return 1e-12 < max(float(abs(X.min())), float(abs(X.max()))) < 1e12
@@ -165,7 +172,8 @@ def unit_rows(X: Any) -> Any:
     zero = largest == 0
     shrink = 1.0 / np.where(zero, 1.0, largest).astype(X.dtype)
     if sp.issparse(X):
-        X = normalize(sp.csr_array(sp.diags_array(shrink) @ X))
+        # A product with a diagonal matrix would leave the entries of rows in any order, and sums depend on the order.
+        X = normalize(sp.csr_array((X.data * np.repeat(shrink, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape))
         return sp.hstack([X, sp.csr_array(zero[:, None].astype(X.dtype))], format="csr")
     return np.column_stack([normalize(X * shrink[:, None]), zero.astype(X.dtype)])
 

@@ -156,12 +156,8 @@ class LBFGS(Optimizer):
         return LBFGSState(Z0, np.zeros_like(Z0), soften=inverse_stiffness(objective, Z0.shape[1]))
 
     def remembered(self, state: LBFGSState) -> dict[str, Any]:
-        """Return the state without the stiffness, which is computed again from the objective."""
-        return {**state._asdict(), "soften": None}
-
-    def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> LBFGSState:
-        """Return the state that was `remembered`."""
-        return LBFGSState(**{**remembered, "soften": inverse_stiffness(objective, remembered["Z"].shape[1])})
+        """Return the state without the stiffness, which `init` computes again from the objective."""
+        return {name: value for name, value in state._asdict().items() if name != "soften"}
 
     def step(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         """Return the state after one step."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._support.validation import check_fraction, check_integer, check_weight
+from graphcouple._support.validation import check_answer, check_fraction, check_integer, check_weight
 from graphcouple.couplings import Objective
 from graphcouple.couplings.base import deviation
 from graphcouple.graphs import FloatArray
@@ -202,12 +202,7 @@ class Monitor:
             return False
         view = Z.view()
         view.flags.writeable = False
-        answer = self.callback(iteration, self.losses[-1], view)
-        try:
-            return bool(answer)
-        except ValueError:
-            got = type(answer).__name__
-            raise TypeError(f"callback must return whether to stop the run, or None, got {got}.") from None
+        return check_answer(self.callback(iteration, self.losses[-1], view))
 
     def height(self, loss: float) -> float:
         """Return the loss minus its lower bound or, if none is known, its absolute value plus the run's gain."""

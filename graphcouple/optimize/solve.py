@@ -82,9 +82,9 @@ def solve(
         stops the run. `Z` is read-only and not reused, so you can keep it.
     n_starts : int or "auto", default="auto"
         Number of runs, of which the best is returned. The first is from `Z0`; the second too, but without exaggeration
-        if `Descent` chose one; the others are from `Z0` plus Gaussian noise of half its standard deviation, the k-th
-        with the (k − 1)-th root of that exaggeration. The callback sees every run. "auto" is 3 for at most 100 points,
-        with `Descent` and ``max_iter="auto"``; else 1, as where points are held.
+        if `Descent` chose one; the others are from `Z0` plus Gaussian noise of half its standard deviation, and the
+        k-th is exaggerated by the (k − 1)-th root of the first one's factor. The callback sees every run. "auto" is 3
+        for at most 100 points, with `Descent` and ``max_iter="auto"``; else 1, as where points are held.
     rescale : bool, default=False
         Start from the multiple of `Z0` at which the (exaggerated) objective is least; `Descent` also smooths a start
         as rough as noise. If the steps are sampled, the confinement of `Descent` bounds this size. Estimators set it

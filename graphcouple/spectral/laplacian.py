@@ -97,7 +97,8 @@ class GraphLaplacian:
                 f"the graph's weights must be finite and at least 0, got {float(A.data.min(initial=0.0)):.3g} to "
                 f"{float(A.data.max(initial=0.0)):.3g}; pass similarities, not distances or correlations below 0."
             )
-        if abs(A - A.T).max() > SYMMETRIC * abs(A).max():
+        gap, heaviest = sp.coo_array(abs(A - A.T)), A.max(axis=1).toarray().ravel()
+        if (gap.data > SYMMETRIC * np.maximum(heaviest[gap.row], heaviest[gap.col])).any():
             raise ValueError("affinity must be symmetric; take A + A.T.")
         self.affinity = _without_weak_edges(A)
         self.normalized = normalized
@@ -148,7 +149,8 @@ class GraphLaplacian:
 
     def value(self, Z: FloatArray) -> float:
         """Return Tr(Zᵀ L Z) = ½ Σ_ij a_ij ‖z_i − z_j‖²."""
-        V = np.asarray(Z, dtype=np.float64) * np.sqrt(self.mass)[:, None]
+        points = np.asarray(Z, dtype=np.float64)
+        V = (points - points.mean(axis=0)) * np.sqrt(self.mass)[:, None]
         return float((V * self.times(V)).sum())
 
     def embedding(self, n_components: int, tol: float = 1e-10) -> tuple[FloatArray, FloatArray]:

@@ -11,11 +11,21 @@ from graphcouple.graphs import FloatArray, IntArray
 # Eigenvalues, and diagonal entries, below this share of the largest are rounding.
 _NEGLIGIBLE = 1e-12
 
+# Eigenvalues and residuals below minus this share of the largest are no rounding: that reaches 0.007, in single
+# precision.
+_INDEFINITE = 0.05
+_REFUSED = "a low-rank approximation needs similarities without negative eigenvalues; use approximation=None."
+
 
 def nystroem(columns: Callable[[IntArray], FloatArray], n: int, rank: int, rng: np.random.RandomState) -> FloatArray:
     """Return F of shape (n, at most rank), from columns drawn uniformly: S[:, I] S[I, I]^(−½).
 
     `columns` returns the columns of S at given positions.
+
+    Raises
+    ------
+    ValueError
+        When the drawn part of S has a negative eigenvalue.
 
     References
     ----------
@@ -24,6 +34,8 @@ def nystroem(columns: Callable[[IntArray], FloatArray], n: int, rank: int, rng: 
     positions = np.sort(rng.choice(n, min(rank, n), replace=False))
     part = columns(positions)
     values, vectors = np.linalg.eigh(0.5 * (part[positions] + part[positions].T))
+    if values[0] < -_INDEFINITE * values[-1]:
+        raise ValueError(_REFUSED)
     keep = values > _NEGLIGIBLE * values[-1]
     return part @ (vectors[:, keep] / np.sqrt(values[keep]))
 
@@ -47,11 +59,11 @@ def pivoted_cholesky(
     residual = np.array(diagonal, dtype=np.float64)
     scale = float(residual.max(initial=0.0))
     if (residual < -_NEGLIGIBLE * scale).any() or not scale > 0:
-        raise ValueError(
-            "a low-rank approximation needs similarities without negative eigenvalues; use approximation=None."
-        )
+        raise ValueError(_REFUSED)
     factor = np.zeros((residual.size, min(rank, residual.size)))
     for k in range(factor.shape[1]):
+        if (residual < -_INDEFINITE * scale).any():
+            raise ValueError(_REFUSED)
         residual = np.maximum(residual, 0.0)
         if residual.max() <= _NEGLIGIBLE * scale:
             return factor[:, :k]

@@ -46,13 +46,15 @@ def embed_parts(
     n_components: int,
     X: Any = None,
     embed: Callable[[GraphLaplacian, int], tuple[FloatArray, FloatArray]] = GraphLaplacian.embedding,
+    of_points: bool = True,
 ) -> Eigenmaps:
     """Return the eigenmaps of a graph, which may be disconnected.
 
     A connected graph's coordinates have unit covariance (see `GraphLaplacian.embedding`). In a disconnected graph, each
     component has coordinates of unit covariance, multiplied by (its share of the nodes)^(1/q), and lies around its own
-    place; see `places_of`. Components of equal points stay in one place. `embed` returns eigenvalues and coordinates of
-    a connected graph, for their number q; coordinates of other methods are scaled and placed in the same way.
+    place; see `places_of`. Components of equal points stay in one place, if the graph is `of_points`. `embed` returns
+    eigenvalues and coordinates of a connected graph, for their number q; coordinates of other methods are scaled and
+    placed in the same way.
     """
     n = laplacian.n_nodes
     parts = laplacian.components
@@ -65,7 +67,7 @@ def embed_parts(
     eigenvalues = np.full((parts.n_parts, n_components), np.nan)
     for k, members in enumerate(parts.members()):
         n_dims = min(n_components, len(members) - 1)
-        if n_dims < 1 or (X is not None and _equal(X, members)):
+        if n_dims < 1 or (of_points and X is not None and _equal(X, members)):
             continue
         eigenvalues[k, :n_dims], coordinates = embed(laplacian.among(members), n_dims)
         Z[members, :n_dims] += radii[k] * coordinates

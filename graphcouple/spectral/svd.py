@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn import config_context
 
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple.graphs import FloatArray
-from graphcouple.neighbors.points import dense_if_far, near_origin, shift_of, shifted
+from graphcouple.neighbors.points import dense_if_far, shift_of, shifted, workable
 
 
 class LeadingSVD(NamedTuple):
@@ -113,23 +112,12 @@ def principal_components(X: Any, n_components: int, rng: np.random.RandomState) 
     >>> np.abs(principal_components(X, 1, np.random.RandomState(0)).ravel()).round(12)
     array([5., 0., 5.])
     """
-    from sklearn.decomposition import PCA
-
     k = min(n_components, *X.shape)
-    if sp.issparse(X):
-        # ARPACK finds at most all components but one, and at low rank it continues from unseeded noise.
-        dense = X.shape[0] * X.shape[1] <= _DENSE_ENTRIES or min(X.shape) <= n_components + 1
-        X = X.toarray() if dense else dense_if_far(sp.csr_matrix(X))
-    if sp.issparse(X):
-        k = min(k, min(X.shape) - 1) or 1
-        if not abs(X - sp.csr_matrix(X[[0] * X.shape[0]])).max():
-            # Without variance, ARPACK has no vector to start from.
-            return np.zeros((X.shape[0], n_components))
-    else:
-        X = near_origin(X)
-    with warnings.catch_warnings():
-        # Constant data have zero variance, which PCA divides by; the caller handles a zero result.
-        warnings.filterwarnings("ignore", message="invalid value encountered", category=RuntimeWarning)
-        with one_blas_thread(int(np.prod(X.shape))):
-            Z = PCA(k, random_state=rng).fit_transform(X)
+    if sp.issparse(X) and (X.shape[0] * X.shape[1] <= _DENSE_ENTRIES or min(X.shape) <= n_components + 1):
+        # At low rank, ARPACK continues from unseeded noise.
+        X = X.toarray()
+    # Squares of tiny numbers in single precision would vanish.
+    X = workable(X)
+    with one_blas_thread(int(np.prod(X.shape))):
+        Z = leading_svd(X, k, center=True, svd_solver="auto", rng=rng).scores
     return np.pad(Z, ((0, 0), (0, n_components - k)))

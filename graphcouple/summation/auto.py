@@ -42,7 +42,7 @@ class Auto(SummationOfSets):
     sharp edge, forces on 32 of them are compared with exact ones, and another summation is used if their error exceeds
     1e-2. In three dimensions they are compared at the end of a fit only.
 
-    In more than two dimensions, from 2,000 points on, the repulsive part of `EffectiveCrossEntropy`, which sampling
+    In more than two dimensions, above 2,000 points, the repulsive part of `EffectiveCrossEntropy`, which sampling
     minimises there, is estimated from the potentials of 1,000 points. Its standard error is 1 to 3 %. Potentials and
     gradients of a fit are never estimated. If the repulsive part is estimated, 4,000 of the points repel new points.
 

@@ -133,8 +133,11 @@ class Space(ABC):
                [1.]])
         """
         (p, b), (others, scales) = (self.chart(check_embedding(rows)) for rows in (Z, Z if W is None else W))
+        if not (np.isfinite(b).all() and np.isfinite(scales).all()):
+            raise ValueError(f"points lie too far from the centre of the {self}; take a larger radius, or rescale.")
         chord = cdist(p, others, "sqeuclidean") * b[:, None] * scales
-        return np.sqrt(np.asarray(self.of_chord(_Square()).potential(chord)))
+        # The function of the chord is not quite 0 at chord 0.
+        return np.where(chord > 0.0, np.sqrt(np.asarray(self.of_chord(_Square()).potential(chord))), 0.0)
 
     def __call__(self, x: FloatArray, y: FloatArray) -> float:
         """Return the distance of two rows."""

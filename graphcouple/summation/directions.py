@@ -66,8 +66,13 @@ def edge_product(matrix: Any, points: FloatArray, n_jobs: int | None = None) -> 
     """
     if not (sp.issparse(matrix) and matrix.format == "csr"):
         return np.asarray(matrix @ points, dtype=np.float64)
-    result = np.empty(points.shape)
+    n_rows, n_columns = matrix.shape
+    if points.ndim != 2 or len(points) != n_columns:
+        raise ValueError(
+            f"points must have shape ({n_columns}, q), a row for each column of the matrix, got {points.shape}."
+        )
+    result = np.empty((n_rows, points.shape[1]))
     read = np.ascontiguousarray(points, dtype=np.result_type(matrix.dtype, np.float32))
     arrays = (unsigned(matrix.indptr), unsigned(matrix.indices), matrix.data, read, result)
-    over_rows(len(points), n_jobs, multiply_rows, *arrays, at_least=worth_threads(matrix.nnz // len(points)))
+    over_rows(n_rows, n_jobs, multiply_rows, *arrays, at_least=worth_threads(matrix.nnz // max(n_rows, 1)))
     return result

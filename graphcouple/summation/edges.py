@@ -113,6 +113,8 @@ class EdgeSum:
     ) -> tuple[float, FloatArray]:
         """Return the sum and its gradient in `Z`, in double precision; a result without its flag is arbitrary."""
         outputs = (with_value, with_gradient)
+        # Weights get the precision of the points, and would be rounded to integers.
+        Z = np.asarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)
         if self._dense is not None:
             value, gradient = sum_pairs(Z, self.radial, self.n_jobs, self._dense, *outputs)
             return 0.5 * float(value.sum()) if with_value else np.nan, gradient

@@ -58,10 +58,9 @@ class Exact(Summation):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
         first, second = (np.ascontiguousarray(factor, dtype=np.float64) for factor in (left, right))
-        sources = self._sources(Z, radial, **outputs)
-        return sum_low_rank(Z, sources, first, second, NO_CHARGES, self.n_jobs, **outputs)
+        return sum_low_rank(Z, self._sources(Z, radial), first, second, NO_CHARGES, self.n_jobs, **outputs)
 
-    def _sources(self, Z: FloatArray, radial: RadialFunction, **outputs: bool) -> tuple[Any, Any]:
+    def _sources(self, Z: FloatArray, radial: RadialFunction) -> tuple[Any, Any]:
         """Return the sources of slopes and of values, each the formula itself or a table of cubics."""
         return radial, radial
 
@@ -81,16 +80,10 @@ class Tabulated(Exact):
 
     resolution = 1e-12
 
-    def _sources(self, Z: FloatArray, radial: RadialFunction, **outputs: bool) -> tuple[Any, Any]:
-        tables: tuple[FloatArray | None, FloatArray | None] = (None, None)
-        if radial.tabulated and len(Z) >= TABLE_FROM and radial.length > _SHORTEST and float(np.ptp(Z)) < _WIDEST:
-            tables = _tables(radial)
-        names = ("with_gradient", "with_potential")
-        needed = [table for name, table in zip(names, tables, strict=True) if outputs.get(name, True)]
-        if any(table is None for table in needed):
-            return radial, radial
-        slopes, values = (np.zeros((1, 4)) if table is None else table for table in tables)
-        return slopes, values
+    def _sources(self, Z: FloatArray, radial: RadialFunction) -> tuple[Any, Any]:
+        fits = radial.tabulated and len(Z) >= TABLE_FROM and radial.length > _SHORTEST and float(np.ptp(Z)) < _WIDEST
+        slopes, values = _tables(radial) if fits else (None, None)
+        return (radial, radial) if slopes is None or values is None else (slopes, values)
 
 
 @lru_cache(maxsize=8)

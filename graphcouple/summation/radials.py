@@ -30,7 +30,7 @@ class RadialFunction(Formula):
     ...     def potential(self, sq_dist):
     ...         return sq_dist
     ...     def slope(self, sq_dist):
-    ...         return 1.0
+    ...         return 1.0 + 0.0 * sq_dist
     >>> gc.summation.Exact().potential(np.array([[0.0], [1.0], [3.0]]), Square())[0].tolist()
     [10.0, 5.0, 13.0]
     """

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from graphcouple._support.validation import check_embedding, check_integer, check_positive
-from graphcouple.graphs import FloatArray, GraphLike, IntArray, as_csr
+from graphcouple.graphs import FloatArray, GraphLike, as_csr
 from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.kernels.base import require_kernel
 from graphcouple.laws.priors.random_graph import Rng
@@ -60,11 +60,6 @@ def _undirected(W: GraphLike) -> sp.csr_array:
     return sp.csr_array(graph + graph.T)
 
 
-def component_labels(W: GraphLike) -> tuple[int, IntArray]:
-    """Return the number R of weak components, and each node's component in 0 … R − 1."""
-    return csgraph.connected_components(_undirected(W), directed=False)
-
-
 def component_indicators(W: GraphLike) -> sp.csr_array:
     """Return U, of shape (n, R): the normalised indicators n_r^(−1/2) 1{i in C_r}, an orthonormal basis of ker L.
 
@@ -79,7 +74,7 @@ def component_indicators(W: GraphLike) -> sp.csr_array:
            [0.707, 0.   ],
            [0.   , 1.   ]])
     """
-    n_components, labels = component_labels(W)
+    n_components, labels = csgraph.connected_components(_undirected(W), directed=False)
     sizes = np.bincount(labels, minlength=n_components)
     return sp.csr_array((sizes[labels] ** -0.5, labels, np.arange(labels.size + 1)), shape=(labels.size, n_components))
 
@@ -321,7 +316,7 @@ class PairwiseMRF:
         if L.shape[0] > _DENSE_UP_TO:
             raise ValueError(f"W has {L.shape[0]} nodes; sampling needs a dense spectrum, of at most {_DENSE_UP_TO}.")
         values, vectors = np.linalg.eigh(L.toarray())
-        free = slice(component_labels(W)[0], None)
+        free = slice(csgraph.connected_components(L, directed=False)[0], None)
         noise = np.random.default_rng(rng).normal(size=(1 if size is None else size, L.shape[0], dim))[:, free]
         samples = np.einsum("ij,sjp->sip", vectors[:, free] / np.sqrt(values[free]), noise)
         if self.covariance is not None:

@@ -144,8 +144,8 @@ class LeaveOneOut(Bandwidth):
         scale, effective, (low, high) = evidence.shared_scale()
         if high > _FLAT * low:
             warn(
-                f"scales from {low:.3g} to {high:.3g} are as likely as {scale:.3g}; other rows may favour another. "
-                "Set a ConstantBandwidth or a Perplexity if it matters."
+                f"scales from {low:.3g} to {high:.3g} are about as likely as {scale:.3g}, so other rows may choose "
+                "another. Set a ConstantBandwidth or a Perplexity if it matters."
             )
         if effective > 0.5 * evidence.n_points >= _FEW:
             warn(

@@ -166,7 +166,10 @@ class Perplexity(Bandwidth):
             elif tied.max() < others:
                 remedy = f"Give more neighbors, and a {remedy}; if ties grow with them, look at the metric."
             else:
-                remedy = "A point as far from all others has no nearest neighbors; look at the data and the metric."
+                remedy = (
+                    "A point that is equally far from all others has no nearest neighbors; look at the data and the "
+                    "metric."
+                )
             warn(
                 f"perplexity={self.perplexity:g} is not reached in {rows.size} of {tied.size} rows, the first row "
                 f"{rows[0]}: {tied[rows[0]]:g} neighbors are tied at its smallest distance, and share equally. "

@@ -1,0 +1,92 @@
+"""Estimators on points far from 0, tiny in single precision, with 64-bit indices, or with graphs of one's own."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+import graphcouple as gc
+from graphcouple.estimators.rows import nearest_to_means
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 6)) + 4.0 * RNG.integers(0, 3, (200, 1))
+
+
+@pytest.mark.parametrize(
+    ("offset", "dtype"), [(2.0**27, float), (2.0**30, float), (2.0**12, np.float32), (2.0**15, np.float32)]
+)
+def test_landmarks_of_points_far_from_0_are_the_same(offset, dtype):
+    # An exact shift.
+    points = np.round(X * 2.0**6).astype(dtype) / 2.0**6
+    usual, far = (nearest_to_means(points + shift, 50, np.random.RandomState(0)) for shift in (0.0, dtype(offset)))
+    assert far.size > 45
+    assert usual.size == 50
+
+
+def long(points):
+    matrix = sp.csr_matrix(points)
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    return matrix
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        gc.TSNE(n_landmarks=60, max_iter=5, perplexity=5, random_state=0),
+        gc.Isomap(n_landmarks=60, random_state=0),
+        gc.ClassicalMDS(metric="manhattan", n_landmarks=60, random_state=0),
+        gc.KernelPCA(kernel="laplacian"),
+        gc.KernelPCA(kernel="rbf", n_landmarks=60, random_state=0),
+    ],
+)
+def test_sparse_points_may_have_long_indices(method):
+    counts = RNG.poisson(1.0, (150, 8)).astype(float)
+    with np.errstate(all="raise", under="ignore"):
+        np.testing.assert_array_equal(method.fit_transform(long(counts)), method.fit_transform(sp.csr_matrix(counts)))
+
+
+def test_components_of_tiny_points_in_single_precision():
+    from graphcouple.spectral import principal_components
+
+    usual = np.abs(principal_components(X, 2, np.random.RandomState(0)))
+    for unit in (1e-22, 1e-30):
+        tiny = principal_components((unit * X).astype(np.float32), 2, np.random.RandomState(0))
+        np.testing.assert_allclose(np.abs(tiny) / unit, usual, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", [gc.LaplacianEigenmaps, gc.DiffusionMaps, gc.PHATE])
+def test_components_of_a_graph_of_ones_own_spread_though_rows_are_equal(method):
+    graph = nx.disjoint_union(nx.cycle_graph(10), nx.cycle_graph(12))
+    rows = np.repeat(5.0 * np.eye(2), [10, 12], axis=0)
+    with pytest.warns(UserWarning, match="2 connected components"):
+        Z = method(input=graph).fit_transform(rows)
+    assert len(np.unique(Z.round(6), axis=0)) > 10
+
+
+def test_attraction_and_repulsion_of_similarities_do_not_depend_on_shifts_or_formats():
+    points = (100.0 * RNG.normal(size=(300, 3))).round()
+    for approximation in ("cholesky", "nystroem"):
+        options = {"approximation": approximation, "random_state": 0}
+        usual, far = (gc.AttractionRepulsionPCA(**options).fit_transform(points + s) for s in (0.0, 2.0**30))
+        np.testing.assert_allclose(far.std(axis=0), usual.std(axis=0), rtol=1e-6)
+        S = points @ points.T
+        method = gc.AttractionRepulsionPCA(kernel="precomputed", **options)
+        np.testing.assert_allclose(method.fit_transform(sp.csr_array(S)), method.fit_transform(S))
+    many = (10000.3 + 3.0 * RNG.normal(size=(20_000, 2))).astype(np.float32)
+    with pytest.warns(ConvergenceWarning):
+        mean = gc.AttractionRepulsionPCA(max_iter=3, random_state=0).fit(many)._fixed["mean"]
+    np.testing.assert_allclose(mean, many.mean(axis=0, dtype=float), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_landmarks", [3, 20, 40])
+def test_isomap_adds_only_the_landmarks_that_it_needs(n_landmarks):
+    isomap = gc.Isomap(n_neighbors=10, n_landmarks=n_landmarks, random_state=0).fit(RNG.normal(size=(200, 2)))
+    assert isomap.landmarks_.size == max(30, n_landmarks)
+
+
+def test_kernels_with_wrong_arguments_or_values_are_named():
+    with pytest.raises(ValueError, match=r"kernel_params={'gamma': 'scale'} do not fit kernel='rbf'"):
+        gc.KernelPCA(kernel="rbf", kernel_params={"gamma": "scale"}).fit(X)
+    with pytest.raises(ValueError, match="kernel must return one number"):
+        gc.KernelPCA(kernel=lambda a, b: a * b).fit(X)

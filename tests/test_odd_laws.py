@@ -1,0 +1,94 @@
+"""Laws of odd input: sparse points far apart, hubs, NumPy's numbers, transformers, light graphs."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.neighbors import KNeighborsTransformer
+
+import graphcouple as gc
+from graphcouple.neighbors import distances_of, neighbors_among
+from graphcouple.neighbors.points import as_points
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+
+
+class Counted(KNeighborsTransformer):
+    """A transformer that counts its searches."""
+
+    searches = 0
+
+    def fit_transform(self, X, y=None):
+        Counted.searches += 1
+        return super().fit_transform(X, y)
+
+
+def test_a_prior_that_forbids_nothing_leaves_the_neighbours_of_a_transformer():
+    search = Counted(n_neighbors=5, mode="distance", metric="manhattan")
+    plain, allowed = (
+        gc.GraphModel("gaussian", prior, None, search=search).posterior(X)
+        for prior in ("D", gc.UnitOutDegree(np.ones((60, 60))))
+    )
+    np.testing.assert_array_equal(plain.support.indices, allowed.support.indices)
+    np.testing.assert_allclose(plain.edge_means, allowed.edge_means)
+    # Laws of one metric share one search.
+    Counted.searches = 0
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(3), search=search)
+    gc.laws.GraphMixture([law, law.set_params(bandwidth=gc.Perplexity(4))]).posterior(X)
+    assert Counted.searches == 1
+
+
+def test_sparse_new_rows_find_their_neighbours_among_far_groups():
+    points = np.zeros((200, 8))
+    points[np.arange(200), np.arange(200) % 5] = 1e4
+    points[:, 5:] = 1e-4 * RNG.normal(size=(200, 3))
+    new = points[:20].copy()
+    new[:, 5:] += 1e-5 * RNG.normal(size=(20, 3))
+    found, usual = neighbors_among(sp.csr_array(new), sp.csr_array(points), 5), neighbors_among(new, points, 5)
+    np.testing.assert_array_equal(found[0].indices, usual[0].indices)
+    np.testing.assert_allclose(found[1], usual[1])
+
+
+def test_a_hub_does_not_keep_all_ends_of_walks():
+    steps = np.zeros((12, 12))
+    for i in range(12):
+        for s in (1, 2):
+            steps[i, (i + s) % 12] = steps[(i + s) % 12, i] = s
+    steps[0, 1:] = np.where(steps[0, 1:] > 0, steps[0, 1:], 3.0)
+    law = gc.laws.DiffusedLaw(gc.GraphModel("gaussian", "D", metric="precomputed"), 4, n_kept=3)
+    assert np.diff(law.posterior(sp.csr_array(steps)).support.indptr).max() <= 3
+
+
+def test_numbers_and_names_are_taken_in_any_form():
+    few = X[:10]
+    with pytest.warns(UserWarning, match="n_neighbors=15"):
+        usual = gc.UMAP(n_neighbors=15, random_state=0, max_iter=5).fit_transform(few)
+    with pytest.warns(UserWarning, match="n_neighbors=15"):
+        same = gc.UMAP(n_neighbors=np.int64(15), random_state=0, max_iter=5).fit_transform(few)
+    np.testing.assert_array_equal(usual, same)
+    model = gc.GraphModel("gaussian", "D").set_params(kernel="student", kernel__dof=2.0)
+    assert model.kernel == gc.Student(2.0)
+    assert gc.GraphModel("gaussian", "D", metric="mahalanobis").posterior(X[:, :1]).n_edges == 60 * 59
+    curves = gc.metrics.neighborhood_curves(X[:3], X[:3, :2])._repr_html_()
+    assert "K = 0" not in curves
+
+
+def test_sparse_rows_have_the_same_cosines_in_any_batch():
+    counts = RNG.poisson(0.5, (60, 20)) * 1.0
+    counts[:, 0] = 1.0
+    new = sp.csr_array(np.vstack([counts[:6], counts[6:15] + 0.1 * RNG.normal(size=(9, 20))]))
+    distances = distances_of(as_points(sp.csr_array(counts)), "cosine")
+    whole = distances.to(new, None)[1].reshape(15, 60)
+    for i in range(15):
+        np.testing.assert_array_equal(distances.to(new[[i]], None)[1], whole[i])
+
+
+def test_scales_and_weights_that_lose_their_digits_are_refused():
+    indices = np.array([[1, 2], [0, 2], [1, 0], [2, 1]])
+    for unit in (1e-170, 1e170):
+        with pytest.raises(ValueError, match="neighbors"):
+            gc.GraphModel("gaussian", "D").given(X[:4], (indices, unit * np.tile([1.0, 2.0], (4, 1))))
+    W = np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3))
+    for weight, edges_per_node in ((1e-6, None), (0.5, 1e-6)):
+        with pytest.raises(ValueError, match=r"no edges of weight .* or raise edges_per_node"):
+            gc.laws.communities(gc.Binary().around(W * weight), edges_per_node=edges_per_node)

@@ -1,0 +1,127 @@
+"""Sums, kernels and losses of odd input: copies, integers, rows without edges, matrices that are not square."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import graphcouple as gc
+from graphcouple.couplings import Confinement
+from graphcouple.graphs import Support
+from graphcouple.spectral import GraphLaplacian, low_rank
+from graphcouple.summation import EdgeSum, LogKernel, edge_product, fields
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("space", [gc.laws.Hyperbolic(), gc.laws.Spherical(4.0)])
+def test_copies_are_at_distance_0_in_curved_spaces(space):
+    X = np.repeat(RNG.normal(size=(30, 2)), 2, axis=0)
+    D = space.between(X)
+    assert (D[np.arange(0, 60, 2), np.arange(1, 60, 2)] == 0).all()
+    assert (D[0, 2:] > 0).all()
+    if isinstance(space, gc.laws.Hyperbolic):
+        with pytest.raises(ValueError, match="too far from the centre of the hyperbolic space"):
+            space.between([[1e9, 0.0]])
+
+
+def test_products_of_edges_have_the_rows_of_the_matrix():
+    for shape in ((3, 2), (2, 3), (50, 400), (0, 3)):
+        A, points = RNG.normal(size=shape), RNG.normal(size=(shape[1], 2))
+        np.testing.assert_allclose(edge_product(sp.csr_array(A), points), A @ points, rtol=1e-12, atol=1e-14)
+    with pytest.raises(ValueError, match=r"points must have shape \(2, q\)"):
+        edge_product(sp.csr_array(np.ones((3, 2))), np.ones((3, 1)))
+
+
+@pytest.mark.parametrize("dtype", [int, bool, np.float16])
+def test_places_of_any_dtype_have_the_same_losses(dtype):
+    S, Z = sp.csr_array(np.triu(RNG.random((6, 6)), 1)), np.array([[0, 0], [1, 0], [0, 1], [1, 1], [1, 0], [0, 0]])
+    edges = EdgeSum(Support(S.indptr, S.indices), S.data, LogKernel(gc.Student()))
+    bound = Confinement(6, 1.0, 3.0)
+    for found, usual in zip(edges.evaluate(Z.astype(dtype)), edges.evaluate(Z.astype(float)), strict=True):
+        np.testing.assert_allclose(found, usual)
+    # A bound takes lists and integers; its gradient is no integer.
+    np.testing.assert_allclose(bound.value_and_grad((100 * Z).tolist())[1], bound.value_and_grad(100.0 * Z)[1])
+
+
+def test_a_formula_that_contradicts_the_kernel_is_found():
+    @dataclass(frozen=True)
+    class Mistaken(gc.extend.Kernel):
+        def log(self, sq_dist):
+            return -np.log1p(sq_dist)
+
+        def grad_log(self, sq_dist):
+            return -1.0 / (1.0 + sq_dist)
+
+        def value(self, sq_dist):
+            return 1.0 / (1.0 + np.sqrt(sq_dist))
+
+    with pytest.raises(ValueError, match=r"Mistaken\.value does not follow from log and grad_log: at d ="):
+        gc.check_kernel(Mistaken())
+
+
+@pytest.mark.parametrize("approximation", ["cholesky", "nystroem"])
+def test_indefinite_similarities_have_no_low_rank_approximation(approximation):
+    method = gc.AttractionRepulsionPCA(
+        kernel="sigmoid", kernel_params={"gamma": 1.0, "coef0": 0.0}, approximation=approximation, random_state=0
+    )
+    with pytest.raises(ValueError, match="similarities without negative eigenvalues; use approximation=None"):
+        method.fit(RNG.normal(size=(200, 2)))
+    M = np.array([[1.0, 2.0], [2.0, 1.0]])
+    with pytest.raises(ValueError, match="negative eigenvalues"):
+        low_rank.pivoted_cholesky(lambda at: M[:, at], np.diag(M), 2, np.random.RandomState(0))
+
+
+def test_laplacians_of_places_far_away_and_of_graphs_with_a_heavy_edge():
+    path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
+    assert GraphLaplacian(path).value(np.arange(4.0)[:, None] + 1e8) == pytest.approx(3.0, rel=1e-9)
+    A = np.zeros((6, 6))
+    A[0, 1] = A[1, 0] = 1e9
+    A[[2, 3, 4, 5], [1, 2, 3, 4]] = 1.0
+    with pytest.raises(ValueError, match="affinity must be symmetric"):
+        GraphLaplacian(A)
+    GraphLaplacian(A + A.T)
+
+
+def test_estimated_totals_are_not_biased_by_points_of_many_edges(monkeypatch):
+    monkeypatch.setattr(fields, "_SAMPLED_ROWS", 400)
+    Z = np.concatenate([0.3 * RNG.normal(size=(1500, 3)), 5.0 * RNG.normal(size=(1500, 3))])
+    weights, radial = np.repeat([4.0, 1.0], 1500), gc.summation.KernelValue(gc.Student())
+    exact = gc.summation.Exact().total(Z, radial, weights, weights)
+    assert fields.sampled_total(Z, radial, weights, weights, 1) == pytest.approx(exact, rel=0.05)
+
+
+def test_rows_without_edges_change_no_perplexity():
+    A = np.zeros((6, 6))
+    A[:3, :3] = 1.0 - np.eye(3)
+    for order in ([0, 1, 2, 3, 4, 5], [3, 4, 5, 0, 1, 2]):
+        law = gc.FixedEdges().around(A[np.ix_(order, order)])
+        assert gc.CrossEntropy(law, gc.GraphModel("student", "E")).crowd == pytest.approx(2.0)
+    A[3, 4] = A[4, 3] = 1.0
+    triplets = gc.GraphCoupling(
+        gc.GraphModel("gaussian", gc.Binary(edge_prior=A)), gc.GraphModel("student", "B"),
+        coupling=gc.couplings.TripletCoupling(n_inliers=2), max_iter=5, random_state=0,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert np.isfinite(triplets.fit_transform(RNG.normal(size=(6, 3)))).all()
+
+
+def test_bounds_by_contrast_do_not_depend_on_earlier_questions():
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(5)).posterior(
+        RNG.normal(size=(30, 4)), sample_weight=RNG.integers(1, 4, 30)
+    )
+    fresh, asked = (gc.couplings.NoiseContrastiveCrossEntropy(law, gc.GraphModel("student", "B")) for _ in range(2))
+    assert np.isfinite(asked.lower_bound)
+    assert asked.with_basis(-3.0).lower_bound == fresh.with_basis(-3.0).lower_bound
+
+
+def test_infinite_degrees_of_freedom_and_answers_of_callbacks_are_refused():
+    X = RNG.normal(size=(20, 3))
+    for name in ("nu_x", "nu_z"):
+        with pytest.raises(ValueError, match=f"{name}=inf must be finite and at least n = 20"):
+            gc.PrecisionCrossEntropy(X, **{name: np.inf})
+    with pytest.raises(TypeError, match="callback must return whether to stop the run, or None, got ndarray"):
+        gc.CCPCA(perplexity=3, random_state=0, callback=lambda *_: np.ones(2)).fit(X)
