@@ -130,7 +130,7 @@ def test_copies_in_one_place_are_one_neighbour():
 
 @pytest.mark.parametrize("perplexity", [2.0, 8.0])
 def test_the_temperature_counts_copies(perplexity):
-    weighted = gc.TSNE(perplexity=perplexity, random_state=0, max_iter=200).fit(X, sample_weight=np.full(40, 3.0))
+    weighted = gc.TSNE(perplexity=perplexity, random_state=0).fit(X, sample_weight=np.full(40, 3.0))
     assert 1.0 / weighted.uncertainty().temperature == pytest.approx(perplexity, rel=1e-3)
 
 
