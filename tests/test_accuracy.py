@@ -139,3 +139,20 @@ def test_forces_of_charges_are_compared_with_exact_ones(q):
         Exact().low_rank(crowded, radial, left, right), Auto().low_rank(crowded, radial, left, right), strict=True
     ):
         assert relative_error(found, wanted) < 1e-2
+
+
+def test_every_eighth_map_of_one_size_is_checked_and_each_of_another(monkeypatch):
+    radial, Z, checks = KernelValue(gc.Student()), _mixed(3000)["two dots"], []
+    monkeypatch.setattr("graphcouple.summation.auto.force_error", lambda *_: checks.append(1) or 0.0)
+    summation = Auto()
+    for _ in range(17):
+        summation.potential(Z, radial)
+    assert len(checks) == 3
+    summation.potential(1.02 * Z, radial)
+    summation.potential(1.02 * Z, KernelValue(gc.Student(2.0)))
+    assert len(checks) == 5
+    # A map whose forces are not accurate is checked each time.
+    monkeypatch.setattr("graphcouple.summation.auto.force_error", lambda *_: checks.append(1) or 1.0)
+    for _ in range(3):
+        summation.potential(Z, radial)
+    assert len(checks) == 8

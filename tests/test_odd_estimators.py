@@ -25,7 +25,7 @@ def test_landmarks_of_points_far_from_0_are_the_same(offset, dtype):
 
 
 def long(points):
-    matrix = sp.csr_matrix(points)
+    matrix = sp.csr_array(points)
     matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
     return matrix
 

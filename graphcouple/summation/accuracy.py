@@ -91,6 +91,8 @@ def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFuncti
         summation = summation.for_points(Z, radial)
         remedy = "summation='exact', or BarnesHut with a smaller angle"
     if summation.checks_accuracy:
+        # It checks only some of the maps of a run.
+        summation.for_points(Z, radial)
         return
     error = error_of_unit_charges(summation, Z, radial)
     if not error <= TOLERATED:

@@ -18,6 +18,7 @@ from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import Summation, SummationOfSets, register, weighed
 from graphcouple.summation.exact import TABLE_FROM, Exact, Tabulated
 from graphcouple.summation.fields import Field, sampled_field, sampled_total
+from graphcouple.summation.near_cells import bounds
 from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
 from graphcouple.summation.radials import RadialFunction
 
@@ -26,6 +27,9 @@ TREE_FROM = 20_000
 
 # Spacing of the fine mesh that is tried for crowded points, relative to the usual spacing.
 _FINE = 0.25
+
+# A check takes up to a fifth of the time of a sum, so a run checks every eighth of the maps of one size, up to 1 %.
+_SUMS_A_CHECK, _SAME_SIZE = 8, 0.01
 
 # Number of points that repel new points, instead of all points, if fits sample their repulsion.
 _FIELD_POINTS = 4000
@@ -40,7 +44,8 @@ class Auto(SummationOfSets):
     dimensions, and `BarnesHut` in three. If a plane embedding is too wide or too crowded for a grid, sums are exact up
     to 20,000 points and done by `BarnesHut` beyond. Where many points share a cell of the grid, or the kernel has a
     sharp edge, forces on 32 of them are compared with exact ones, and another summation is used if their error exceeds
-    1e-2. In three dimensions they are compared at the end of a fit only.
+    1e-2. Of maps of one size, every eighth is checked, and the last of a fit. In three dimensions they are compared at
+    the end of a fit only.
 
     In more than two dimensions, above 2,000 points, the repulsive part of `EffectiveCrossEntropy`, which sampling
     minimises there, is estimated from the potentials of 1,000 points. Its standard error is 1 to 3 %. Potentials and
@@ -73,6 +78,7 @@ class Auto(SummationOfSets):
         self._mesh = ParticleMesh(n_jobs)
         self._tree = BarnesHut(n_jobs)
         self._checks = True
+        self._passed: tuple[RadialFunction, int, float, int] | None = None
 
     checks_accuracy = True
     single_from = MESH_FROM
@@ -147,9 +153,24 @@ class Auto(SummationOfSets):
         """Return the potentials by a summation, or by another if its forces are not accurate."""
         sums = summation.potentials(Z, radial, charges, **outputs)
         doubtful = outputs.get("with_gradient", True) and self._is_doubtful(summation, Z, radial)
-        if doubtful and not force_error(sums[1].sum(axis=0), Z, radial, charges, self.n_jobs) <= TOLERATED:
-            return self._for_crowded(Z, radial).potentials(Z, radial, charges, **outputs)
-        return sums
+        if not doubtful or not self._is_due(Z, radial):
+            return sums
+        if force_error(sums[1].sum(axis=0), Z, radial, charges, self.n_jobs) <= TOLERATED:
+            return sums
+        self._passed = None
+        return self._for_crowded(Z, radial).potentials(Z, radial, charges, **outputs)
+
+    def _is_due(self, Z: FloatArray, radial: RadialFunction) -> bool:
+        """Return whether forces are checked: after some sums over maps of one size, and at once for another size."""
+        low, high = bounds(Z)
+        size = float((high - low).max())
+        if self._passed is not None:
+            of, n, last, left = self._passed
+            if left > 0 and n == len(Z) and abs(size - last) <= _SAME_SIZE * last and of == radial:
+                self._passed = (of, n, last, left - 1)
+                return False
+        self._passed = (radial, len(Z), size, _SUMS_A_CHECK - 1)
+        return True
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
         """Return the field of the summation used for these points, or an estimate where totals are estimated."""
