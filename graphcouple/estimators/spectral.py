@@ -73,11 +73,11 @@ def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any) ->
             Y = None if Y is None else shifted(fitted, shift)
     X, Y = (with_short_indices(part) if issparse(part) else part for part in (X, Y))
     if callable(kernel):
-        if not issparse(X) and np.ndim(value := kernel(X[0], X[0], **(params or {}))):
-            raise ValueError(f"kernel must return one number for two rows, got {value!r}.")
         # If Y is X, scikit-learn would compute one half and mirror it.
         Y = (X if Y is None else Y).copy()
     try:
+        if callable(kernel) and not issparse(X) and np.ndim(value := kernel(X[0], X[0], **(params or {}))):
+            raise ValueError(f"kernel must return one number for two rows, got {value!r}.")
         return np.asarray(pairwise_kernels(X, Y, metric=kernel, **(params or {})), dtype=np.float64)
     except (TypeError, ValueError) as error:
         if "unexpected keyword" in str(error) or (params and isinstance(error, TypeError) and not issparse(X)):

@@ -101,7 +101,7 @@ class InvertedFile:
         self.projection = Projection.principal(self.X)
         points = self.projection.apply(self.X)
         n_candidates = n_neighbors
-        if self.projection.reduces:
+        if self.projection.axes is not None:
             selection = enough_candidates(points, sample, n_neighbors)
             # More points compete for the places of candidates if X is a sample.
             if selection is not None and selection[0] <= (MOST_CANDIDATES * n_neighbors + 1) * self._share:
@@ -249,7 +249,7 @@ class InvertedFile:
 
     def _seeking(self, points: NDArray[Any]) -> NDArray[Any]:
         """Return query points; their last coordinate, the length of the dropped components, is 0."""
-        return np.column_stack([points[:, :-1], np.zeros(len(points))]) if self.projection.reduces else points
+        return points if self.projection.axes is None else np.column_stack([points[:, :-1], np.zeros(len(points))])
 
     def _from_means(self, points: NDArray[Any], lists: NDArray[Any], together: int | None = None) -> NDArray[Any]:
         """Return the squared distances to the lists' centres, minus ‖point‖²; −inf for the first list.

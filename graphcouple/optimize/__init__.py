@@ -1,7 +1,7 @@
 """The loop over iterations, its optimizers and its schedules."""
 
 from graphcouple.optimize.adam import Adam
-from graphcouple.optimize.base import Callback, Optimizer, Run, Solution, State
+from graphcouple.optimize.base import Callback, Optimizer, Run, Solution
 from graphcouple.optimize.batches import MiniBatches
 from graphcouple.optimize.descent import Descent
 from graphcouple.optimize.exact_steps import ExactSteps
@@ -32,7 +32,6 @@ __all__ = [
     "Run",
     "Snapshots",
     "Solution",
-    "State",
     "Stopping",
     "best_scale",
     "is_collapsed",

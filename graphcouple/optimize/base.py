@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,19 +41,6 @@ class Run(NamedTuple):
 
     max_iter: int
     n_jobs: int | None = None
-
-
-class State(Protocol):
-    """The state of a run: a NamedTuple with at least the embedding `Z` and `grad_norm`.
-
-    This is the norm of the gradient of objective/n at the start of the last step; inf if unknown.
-    """
-
-    @property
-    def Z(self) -> FloatArray: ...  # noqa: D102
-
-    @property
-    def grad_norm(self) -> float: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -149,7 +136,10 @@ class Optimizer(ABC):
 
     @abstractmethod
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> Any:
-        """Return the first state, a NamedTuple with fields `Z` and `grad_norm`; see `State`."""
+        """Return the first state, a NamedTuple with fields `Z` and `grad_norm`.
+
+        This is the norm of the gradient of objective/n at the start of the last step; inf if unknown.
+        """
 
     @abstractmethod
     def step(self, objective: Objective, state: Any, iteration: int, run: Run) -> Any:
