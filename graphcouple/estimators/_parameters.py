@@ -276,5 +276,6 @@ start_losses_ : ndarray of shape (n_starts,)
     The loss at which each start ended.
 stop_reason_ : str
     Why the run ended: "settled: ..." or "all ... steps taken" for success, "stopped at max_iter=...", by how
-    much the loss still fell, "stopped by the callback ...", "interrupted ..." or "collapsed: ...".
+    much the loss still fell, "stopped by the callback ...", "stopped: no lower loss ...", "interrupted ...",
+    "collapsed: ...", or "all points are held" after an `update` that moved none.
 """

@@ -30,7 +30,7 @@ _MOST_STEPS, _MOST_OF_STEP = 100, 60
 # The least γ, in units of its start. It keeps Newton's equations regular and raises the cost by less than 1e-5.
 _LEAST = 0.05
 
-# Halvings of a Newton step, and rounds that balance rows before the first.
+# Halvings of a Newton step, and rounds that balance rows before each step.
 _MOST_HALVINGS, _MOST_BALANCING = 30, 8
 
 # Share of the diagonal that keeps Newton's equations regular.

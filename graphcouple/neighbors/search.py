@@ -44,7 +44,8 @@ def nearest_neighbors(
     n_jobs : int or None, default=None
         Threads; None means every core. The result does not depend on it.
     search : {"auto", "exact", "approximate"}, default="auto"
-        "auto" is exact unless n² · n_features exceeds 2e10.
+        "auto" is exact unless n² · n_features exceeds 2e10; 1e11 for other metrics than Euclidean, "sqeuclidean",
+        cosine and correlation.
 
     Returns
     -------
@@ -88,7 +89,8 @@ def neighbors_among(
     support : Support
         One row for each new point; its columns are points of `X`.
     sq_dist : ndarray of shape (n_edges,)
-        Zero where two points coincide; for other metrics than the Euclidean, below 1e-12 of the largest distance.
+        Zero where two points coincide; for other metrics than the Euclidean, below 1e-12 of the largest distance, or
+        1e-6 if PyNNDescent finds them.
     """
     return _distances(X, metric).to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs)
 

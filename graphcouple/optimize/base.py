@@ -59,7 +59,7 @@ class Solution:
         Whether a convergence test ended the run, rather than `max_iter` or the callback.
     message : str
         Why the run ended: "settled: ...", "all ... steps taken", "stopped at max_iter=...", "stopped by the
-        callback ...", "interrupted ...", or "collapsed: ...".
+        callback ...", "stopped: no lower loss ...", "interrupted ...", or "collapsed: ...".
     loss_history : ndarray of shape (n_checks,)
         The objective (not exaggerated) at the start, at every check, and at the end of the run.
     iterations : ndarray of shape (n_checks,)
