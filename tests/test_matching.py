@@ -272,6 +272,10 @@ def test_means_that_depend_on_all_points_place_no_new_ones():
     fitted = gc.PairwiseMatching(reading="neighborhood", bandwidth=gc.Perplexity(4), random_state=0, max_iter=20).fit(X)
     with pytest.raises(ValueError, match="has no law that places new points; use transform_method='mlp'"):
         fitted.transform(X)
+    # This is said before a run.
+    fitted.set_params(n_landmarks=10, callback=lambda *_: pytest.fail("a run was started"))
+    with pytest.raises(ValueError, match="has no law that places the rows beyond n_landmarks=10"):
+        fitted.fit(X)
 
 
 def test_what_cannot_be_matched_says_why():

@@ -213,7 +213,7 @@ class MatchedMeans(InParts, Placing):
 
         None unless pairs are independent and the loss linear: otherwise means depend on all points.
         """
-        if not (self.loss.linear and self.latent.prior.independent_edges):
+        if not _places(self.loss, self.latent):
             return None
         gain = EdgeGain(self.kernel, self.loss)
         return MatchedMap(self._points(Z), gain, self._absent, 1.0, self.summation, self.loss)
@@ -329,6 +329,10 @@ def _symmetric(ahead: FloatArray, back: FloatArray, how: str) -> tuple[FloatArra
     return ahead, 1.0
 
 
+def _places(loss: MatchingLoss, latent: GraphModel) -> bool:
+    return loss.linear and latent.prior.independent_edges
+
+
 @register("matching")
 @dataclass(frozen=True)
 class MatchingCoupling(Coupling):
@@ -360,6 +364,10 @@ class MatchingCoupling(Coupling):
     def __post_init__(self) -> None:
         as_loss(self.loss)
         _check_symmetrization(self.symmetrize)
+
+    def places(self, latent: GraphModel) -> bool:
+        """Return whether means depend on one pair each, and the loss is linear; see `Coupling.places`."""
+        return _places(as_loss(self.loss), latent)
 
     def latex(self, latent: GraphModel) -> str:
         """Return the loss; see `Coupling.latex`."""

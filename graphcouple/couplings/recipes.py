@@ -164,6 +164,10 @@ class Coupling(Recipe):
     places_points: ClassVar[bool] = True
     """Whether new points can be placed by the objective."""
 
+    def places(self, latent: GraphModel) -> bool:
+        """Return whether the objective can place new points in an embedding of this law."""
+        return self.places_points
+
     def latex(self, latent: GraphModel) -> str:
         """Return the loss by w_ij, the means of the input's edges, and k_ij, the latent kernel; "" if unknown."""
         return ""

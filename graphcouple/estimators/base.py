@@ -195,7 +195,8 @@ class CouplingEstimator(PlacesNewPoints):
         self, rows: Rows, sentence: Sentence, rng: np.random.RandomState
     ) -> tuple[Rows, Sentence, IntArray]:
         """Return the landmarks alone, the sentence for them, and their row numbers."""
-        places = as_coupling(sentence.coupling).places_points and not isinstance(sentence.latent.metric, Space)
+        flat = not isinstance(sentence.latent.metric, Space)
+        places = flat and as_coupling(sentence.coupling).places(sentence.latent)
         if self.transform_method == "law" and not places and sentence.get("features") is None:
             raise ValueError(
                 f"{type(self).__name__} has no law that places the rows beyond n_landmarks={self.n_landmarks}; use "

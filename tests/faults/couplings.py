@@ -48,6 +48,7 @@ FAULTS = [
     Fault("Sampled steps from starts of any size", "optimize/solve.py", "_START_WEIGHT * bound if first.noisy", "_START_WEIGHT * bound if False", "test_contrastive"),
     Fault("PaCMAP: mid-near pairs to the nearest", "couplings/pacmap.py", "axis=1)[:, 1]", "axis=1)[:, 0]", "test_pacmap"),
     Fault("PaCMAP: near pairs repel as random ones", "couplings/pacmap.py", "while (taken := np.flatnonzero(near.find(rows, columns) >= 0)).size:", "while (taken := rows[:0]).size:", "test_pacmap"),
+    Fault("matching: landmarks without a law for the others", "estimators/base.py", ".places(sentence.latent)", ".places_points", "test_matching"),
     Fault("PaCMAP: least likely edges", "graphs.py", "np.lexsort((-values, support.rows))", "np.lexsort((values, support.rows))", "test_pacmap"),
     Fault("PaCMAP: the last phase from the start", "couplings/pacmap.py", "changed(self, weights=phase_weights(iteration))", "self", "test_pacmap"),
     Fault("PaCMAP: each pair twice", "couplings/pacmap.py", "0.5 * (directed + directed.T)", "directed + directed.T", "test_pacmap"),
