@@ -259,7 +259,7 @@ def _separate(Z: FloatArray, noise: float, rng: np.random.RandomState) -> FloatA
     """Add noise to points that coincide up to rounding, and leave the others alone."""
     places = np.round(Z / max(float(np.abs(Z).max()), 1e-300) * 1e12)
     # Sorting one number for each place is ten times as fast as sorting rows. Unequal places seldom share one.
-    keys = (places * np.sqrt(np.arange(2.0, Z.shape[1] + 2.0))).sum(axis=1)
+    keys = (places * np.random.RandomState(0).uniform(1.0, 2.0, Z.shape[1])).sum(axis=1)
     _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
     repeated = counts[inverse] > 1
     if repeated.any():

@@ -144,15 +144,21 @@ def test_forces_of_charges_are_compared_with_exact_ones(q):
 def test_every_eighth_map_of_one_size_is_checked_and_each_of_another(monkeypatch):
     radial, Z, checks = KernelValue(gc.Student()), _mixed(3000)["two dots"], []
     monkeypatch.setattr("graphcouple.summation.auto.force_error", lambda *_: checks.append(1) or 0.0)
-    summation = Auto()
+    summation = Auto().of_run()
     for _ in range(17):
         summation.potential(Z, radial)
     assert len(checks) == 3
     summation.potential(1.02 * Z, radial)
     summation.potential(1.02 * Z, KernelValue(gc.Student(2.0)))
     assert len(checks) == 5
+    # Outside of a run, each map is checked, and nothing is remembered.
+    plain = Auto()
+    for _ in range(2):
+        plain.potential(Z, radial)
+    assert len(checks) == 7
+    assert plain._passed is None
     # A map whose forces are not accurate is checked each time.
     monkeypatch.setattr("graphcouple.summation.auto.force_error", lambda *_: checks.append(1) or 1.0)
     for _ in range(3):
         summation.potential(Z, radial)
-    assert len(checks) == 8
+    assert len(checks) == 10

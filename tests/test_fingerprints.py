@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 import types
+from functools import cached_property
 
 import networkx as nx
 import numpy as np
@@ -100,12 +101,31 @@ def test_a_metric_that_counts_and_remembers_its_calls_is_the_same_metric():
     assert first == same != other
 
 
+class Pair(tuple):
+    """A tuple with a cached property."""
+
+    @cached_property
+    def total(self):
+        return sum(self)
+
+
+class Plain:
+    """Nothing but a cached property."""
+
+    @cached_property
+    def zero(self):
+        return 0
+
+
 def test_cached_properties_that_were_read_are_no_part_of_a_fingerprint():
     X, graph = np.random.default_rng(0).normal(size=(30, 3)), nx.path_graph(5)
     laws = [gc.GraphModel("gaussian", "D", gc.Perplexity(5)).posterior(rows) for rows in (X, X + X**2)]
     before = [fingerprint(value) for value in (laws[0], graph)]
-    laws[0].entropy(), laws[0].mean(), graph.adj, graph.nodes
-    assert [fingerprint(value) for value in (laws[0], graph)] == before
+    pair, plain = Pair((1, 2)), Plain()
+    before += [fingerprint(pair), fingerprint(plain)]
+    laws[0].entropy(), laws[0].mean(), graph.adj, graph.nodes, pair.total, plain.zero
+    assert [fingerprint(value) for value in (laws[0], graph, pair, plain)] == before
+    assert fingerprint(Pair((3, 4))) != before[2]
     assert fingerprint(laws[1]) != before[0]
     graph.add_edge(0, 4)
     assert fingerprint(graph) != before[1]

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple.estimators.rows import nearest_to_means
+from graphcouple.spectral import principal_components
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 6)) + 4.0 * RNG.integers(0, 3, (200, 1))
@@ -46,9 +47,20 @@ def test_sparse_points_may_have_long_indices(method):
         np.testing.assert_array_equal(method.fit_transform(long(counts)), method.fit_transform(sp.csr_matrix(counts)))
 
 
-def test_components_of_tiny_points_in_single_precision():
-    from graphcouple.spectral import principal_components
+def test_components_of_sparse_points_of_any_format_without_a_dense_copy(monkeypatch):
+    monkeypatch.setattr("graphcouple.spectral.svd._DENSE_ENTRIES", 100)
+    points = sp.random(120, 40, density=0.1, random_state=0)
+    usual, *others = (
+        principal_components(points.asformat(name), 2, np.random.RandomState(0))
+        for name in ("csr", "csc", "coo", "lil")
+    )
+    for Z in others:
+        np.testing.assert_allclose(Z, usual, atol=1e-9)
+    monkeypatch.setattr("graphcouple.spectral.svd.leading_svd", lambda *_, **__: pytest.fail("nothing to decompose"))
+    assert not principal_components(sp.csr_array((120, 40)), 2, np.random.RandomState(0)).any()
 
+
+def test_components_of_tiny_points_in_single_precision():
     usual = np.abs(principal_components(X, 2, np.random.RandomState(0)))
     for unit in (1e-22, 1e-30):
         tiny = principal_components((unit * X).astype(np.float32), 2, np.random.RandomState(0))
@@ -83,6 +95,12 @@ def test_attraction_and_repulsion_of_similarities_do_not_depend_on_shifts_or_for
 def test_isomap_adds_only_the_landmarks_that_it_needs(n_landmarks):
     isomap = gc.Isomap(n_neighbors=10, n_landmarks=n_landmarks, random_state=0).fit(RNG.normal(size=(200, 2)))
     assert isomap.landmarks_.size == max(30, n_landmarks)
+
+
+def test_kernels_of_ones_own_see_sparse_rows_as_they_were_passed():
+    counts = RNG.poisson(1.0, (60, 5)).astype(float)
+    of_arrays = gc.KernelPCA(kernel=lambda a, b: float((a * b).sum())).fit_transform(sp.csr_array(counts))
+    np.testing.assert_allclose(of_arrays, gc.KernelPCA(kernel=lambda a, b: a @ b).fit_transform(counts), atol=1e-9)
 
 
 def test_kernels_with_wrong_arguments_or_values_are_named():

@@ -61,6 +61,14 @@ def test_a_formula_that_contradicts_the_kernel_is_found():
     with pytest.raises(ValueError, match=r"Mistaken\.value does not follow from log and grad_log: at d ="):
         gc.check_kernel(Mistaken())
 
+    @dataclass(frozen=True)
+    class Branching(Mistaken):
+        def value(self, sq_dist):
+            return 1.0 / (1.0 + sq_dist) if sq_dist < 700.0 else 0.0
+
+    with pytest.raises(TypeError, match=r"Branching\.value fails on an array of squared distances .*np\.where"):
+        gc.check_kernel(Branching())
+
 
 @pytest.mark.parametrize("approximation", ["cholesky", "nystroem"])
 def test_indefinite_similarities_have_no_low_rank_approximation(approximation):
@@ -70,8 +78,9 @@ def test_indefinite_similarities_have_no_low_rank_approximation(approximation):
     with pytest.raises(ValueError, match="similarities without negative eigenvalues; use approximation=None"):
         method.fit(RNG.normal(size=(200, 2)))
     M = np.array([[1.0, 2.0], [2.0, 1.0]])
-    with pytest.raises(ValueError, match="negative eigenvalues"):
-        low_rank.pivoted_cholesky(lambda at: M[:, at], np.diag(M), 2, np.random.RandomState(0))
+    for rank in (1, 2):
+        with pytest.raises(ValueError, match="negative eigenvalues"):
+            low_rank.pivoted_cholesky(lambda at: M[:, at], np.diag(M), rank, np.random.RandomState(0))
 
 
 def test_laplacians_of_places_far_away_and_of_graphs_with_a_heavy_edge():
@@ -80,8 +89,9 @@ def test_laplacians_of_places_far_away_and_of_graphs_with_a_heavy_edge():
     A = np.zeros((6, 6))
     A[0, 1] = A[1, 0] = 1e9
     A[[2, 3, 4, 5], [1, 2, 3, 4]] = 1.0
-    with pytest.raises(ValueError, match="affinity must be symmetric"):
-        GraphLaplacian(A)
+    for diagonal in (0.0, 1.0):
+        with pytest.raises(ValueError, match="affinity must be symmetric"):
+            GraphLaplacian(A + diagonal * np.eye(6))
     GraphLaplacian(A + A.T)
 
 

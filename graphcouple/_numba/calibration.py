@@ -54,7 +54,8 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
     """Find each row's bandwidth τ with entropy `target`; `error` gets the entropy minus the target.
 
     `tied` gets the number of entries at the smallest distance where it is at least exp(target), else 0. No bandwidth
-    gives such a row its target, so it gets the largest bandwidth that leaves the ties all but a billionth of the mass.
+    gives such a row its target, or narrower ones cannot be told from it. So the row gets the largest bandwidth that
+    leaves the ties all but a billionth of the mass.
 
     With `counts`, an entry stands for `counts` neighbours at one distance.
     Newton's method on log τ, kept inside a bracket. The bracket shrinks by bisection whenever

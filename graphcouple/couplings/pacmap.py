@@ -183,8 +183,10 @@ class PairwiseControlledCoupling(Coupling):
         """Return pairs to random points that are not near ones, and how often each was drawn."""
         rows = np.repeat(np.arange(n), self.n_far)
         columns = other_points(rng, rows, n)
-        while (taken := np.flatnonzero(near.find(rows, columns) >= 0)).size:
+        taken = np.flatnonzero(near.find(rows, columns) >= 0)
+        while taken.size:
             columns[taken] = other_points(rng, rows[taken], n)
+            taken = taken[near.find(rows[taken], columns[taken]) >= 0]
         return _counted(rows, columns, n)
 
 

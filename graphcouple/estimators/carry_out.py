@@ -319,13 +319,14 @@ def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.ran
                 "or use a Euclidean map."
             )
     law = sentence.input if isinstance(sentence.input, GraphLaw) else None
+    summation = as_summation(sentence.get("summation", "auto"), sentence.get("n_jobs"))
     return Problem(
         X=rows.X,
         y=rows.y,
         posterior=posterior,
         latent=sentence.latent,
         n_components=sentence.n_components,
-        summation=in_space(sentence.latent, as_summation(sentence.get("summation", "auto"), sentence.get("n_jobs"))),
+        summation=in_space(sentence.latent, summation.of_run()),
         metric="euclidean" if law is None else law.metric,
         rng=rng,
         n_jobs=sentence.get("n_jobs"),

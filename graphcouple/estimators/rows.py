@@ -59,7 +59,10 @@ def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> In
     """
     # Squares of points far from 0, or tiny in single precision, would lose the digits that tell the rows apart.
     X = workable(dense_if_far(X))
-    X = with_short_indices(X.copy()) if sp.issparse(X) else near_origin(X)
+    if sp.issparse(X) and not all(part.flags.writeable for part in (X.data, X.indices, X.indptr)):
+        # scikit-learn's loops take no read-only sparse matrices.
+        X = X.copy()
+    X = with_short_indices(X) if sp.issparse(X) else near_origin(X)
     found = _nearest_to_means(X, n_landmarks, rng)
     if found.size > _ENOUGH * n_landmarks or (equal := EqualRows.of(X)) is None:
         return found

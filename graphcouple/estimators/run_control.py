@@ -119,10 +119,14 @@ class _Hasher(NumpyHasher):
             }
             state = [value.__bases__, kept]
         elif cached := _cached(type(value)):
-            content = value.__getstate__()
-            if not isinstance(content, dict):
+            made: Any = value.__reduce_ex__(4)
+            if isinstance(made, str):
                 return NotImplemented
-            state = [type(value), {name: each for name, each in content.items() if name not in cached}]
+            _, arguments, content, *items = (*made, None, None, None)[:5]
+            # Attributes may be in slots, too.
+            attributes = [part or {} for part in (content if isinstance(content, tuple) else (content,))]
+            plain = [sorted(item for item in part.items() if item[0] not in cached) for part in attributes]
+            state = [type(value), arguments, plain, *(list(each) for each in items if each is not None)]
         else:
             return NotImplemented
         # A state may lead back to its function: it is hashed when the function is known.

@@ -16,6 +16,11 @@ from graphcouple.kernels.base import Assumptions, Kernel, require_kernel
 # The formulas that follow from log and grad_log, and that a kernel may state itself.
 _FOLLOWING = [name for name in FORMULA_METHODS if hasattr(Kernel, name) and name not in ("log", "grad_log")]
 
+_FAILS = (
+    "{} fails on an array of squared distances ({}): write it with arithmetic and NumPy functions of sq_dist, with "
+    "np.where in the place of if."
+)
+
 # Distances at which a kernel is checked, relative to its length.
 _RELATIVE_DISTANCES = 10.0 ** np.linspace(-4.0, 3.0, 29)
 
@@ -162,10 +167,7 @@ def _check_arrays(kernel: Kernel) -> None:
             try:
                 values = np.asarray(getattr(kernel, method)(sq_dist))
             except Exception as error:
-                raise TypeError(
-                    f"{_name(kernel)}.{method} fails on an array of squared distances ({error}): write it with "
-                    "arithmetic and NumPy functions of sq_dist, with np.where in the place of if."
-                ) from error
+                raise TypeError(_FAILS.format(f"{_name(kernel)}.{method}", error)) from error
             if values.shape != sq_dist.shape:
                 raise ValueError(
                     f"{_name(kernel)}.{method} must return one value for each squared distance, an array of shape "
@@ -232,7 +234,10 @@ def _check_overrides(kernel: Kernel) -> None:
     s = np.square(dist)
     for method in _FOLLOWING:
         usual = np.asarray(getattr(Kernel, method)(kernel, s))
-        found = np.broadcast_to(getattr(kernel, method)(s), usual.shape)
+        try:
+            found = np.broadcast_to(getattr(kernel, method)(s), usual.shape)
+        except Exception as error:
+            raise TypeError(_FAILS.format(f"{_name(kernel)}.{method}", error)) from error
         wrong = np.isfinite(usual) & ~(np.abs(found - usual) <= 1e-3 * np.abs(usual) + 1e-6)
         if wrong.any():
             raise ValueError(

@@ -41,7 +41,10 @@ class _Diffused(DerivedConditioned):
     def _walk(self, first: sp.csr_array) -> sp.csr_array:
         """Return where walks with this first step end."""
         n, n_edges = self.inferred.shape[0], np.diff(self.inferred.indptr)
-        n_kept = n if n_edges.min() >= n - 1 else self.derived.n_kept or int(n_edges.max())
+        n_kept = self.derived.n_kept or int(n_edges.max())
+        # All ends are kept if M holds all pairs, and where one row sets the number and has all ends but its own.
+        if n_edges.min() >= n - 1 or (self.derived.n_kept is None and n_kept >= n - 1):
+            n_kept = n
         done = []
         for a in range(0, first.shape[0], _ROWS):
             ends = first[a : a + _ROWS]

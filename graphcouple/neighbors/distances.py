@@ -308,7 +308,8 @@ class Euclidean(Searched):
         if sp.issparse(X):
             found = in_chunks(X_new, X, support, sq_differences)
             short = found <= CANCELLED * np.asarray(X_new.multiply(X_new).sum(axis=1)).ravel()[support.rows]
-            lost = np.flatnonzero(short.reshape(ends.shape).all(axis=1))
+            # Copies, all at distance 0, were found.
+            lost = np.flatnonzero(short.reshape(ends.shape).all(axis=1) & found.reshape(ends.shape).any(axis=1))
             if to_all or not lost.size or np.prod(X.shape) > DENSE_ENTRIES:
                 return support, found
             # As in `nearest`, the nearest points of these rows may have been lost.

@@ -144,7 +144,10 @@ def with_short_indices(X: Any) -> Any:
     """Return a sparse matrix with indices of 32 bits, if they fit: scikit-learn's loops accept no others."""
     if X.nnz >= np.iinfo(np.int32).max:
         return X
-    return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    # In a matrix, unlike an array, `*` is a product of matrices, which kernels of one's own would meet.
+    kind = sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix
+    indices, indptr = (part.astype(np.int32, copy=False) for part in (X.indices, X.indptr))
+    return kind((X.data, indices, indptr), shape=X.shape)
 
 
 def fits_in_single(X: Any) -> bool:

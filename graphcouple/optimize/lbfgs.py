@@ -159,6 +159,11 @@ class LBFGS(Optimizer):
         """Return the state without the stiffness, which `init` computes again from the objective."""
         return {name: value for name, value in state._asdict().items() if name != "soften"}
 
+    def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> LBFGSState:
+        """Return the state that was `remembered`; older files hold an empty stiffness."""
+        kept = {name: value for name, value in remembered.items() if name != "soften"}
+        return self.init(objective, remembered["Z"], run)._replace(**kept)
+
     def step(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         """Return the state after one step."""
         weight = self.exaggeration(iteration)

@@ -97,7 +97,8 @@ class GraphLaplacian:
                 f"the graph's weights must be finite and at least 0, got {float(A.data.min(initial=0.0)):.3g} to "
                 f"{float(A.data.max(initial=0.0)):.3g}; pass similarities, not distances or correlations below 0."
             )
-        gap, heaviest = sp.coo_array(abs(A - A.T)), A.max(axis=1).toarray().ravel()
+        others = A - sp.diags_array(A.diagonal(), format="csr")
+        gap, heaviest = sp.coo_array(abs(A - A.T)), others.max(axis=1).toarray().ravel()
         if (gap.data > SYMMETRIC * np.maximum(heaviest[gap.row], heaviest[gap.col])).any():
             raise ValueError("affinity must be symmetric; take A + A.T.")
         self.affinity = _without_weak_edges(A)

@@ -62,8 +62,6 @@ def pivoted_cholesky(
         raise ValueError(_REFUSED)
     factor = np.zeros((residual.size, min(rank, residual.size)))
     for k in range(factor.shape[1]):
-        if (residual < -_INDEFINITE * scale).any():
-            raise ValueError(_REFUSED)
         residual = np.maximum(residual, 0.0)
         if residual.max() <= _NEGLIGIBLE * scale:
             return factor[:, :k]
@@ -75,4 +73,6 @@ def pivoted_cholesky(
         factor[:, k] = column / np.sqrt(column[pivot])
         residual -= np.square(factor[:, k])
         residual[pivot] = 0.0
+        if (residual < -_INDEFINITE * scale).any():
+            raise ValueError(_REFUSED)
     return factor

@@ -116,6 +116,11 @@ def principal_components(X: Any, n_components: int, rng: np.random.RandomState) 
     if sp.issparse(X) and (X.shape[0] * X.shape[1] <= _DENSE_ENTRIES or min(X.shape) <= n_components + 1):
         # At low rank, ARPACK continues from unseeded noise.
         X = X.toarray()
+    elif sp.issparse(X):
+        X = sp.csr_matrix(X)
+        if not abs(X - sp.csr_matrix(X[[0] * X.shape[0]])).max():
+            # Without variance, ARPACK has no vector to start from, and a full decomposition would be dense.
+            return np.zeros((X.shape[0], n_components))
     # Squares of tiny numbers in single precision would vanish.
     X = workable(X)
     with one_blas_thread(int(np.prod(X.shape))):

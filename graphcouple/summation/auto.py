@@ -44,8 +44,7 @@ class Auto(SummationOfSets):
     dimensions, and `BarnesHut` in three. If a plane embedding is too wide or too crowded for a grid, sums are exact up
     to 20,000 points and done by `BarnesHut` beyond. Where many points share a cell of the grid, or the kernel has a
     sharp edge, forces on 32 of them are compared with exact ones, and another summation is used if their error exceeds
-    1e-2. Of maps of one size, every eighth is checked, and the last of a fit. In three dimensions they are compared at
-    the end of a fit only.
+    1e-2. In a fit they are compared for every eighth map of one size, in three dimensions at its end only.
 
     In more than two dimensions, above 2,000 points, the repulsive part of `EffectiveCrossEntropy`, which sampling
     minimises there, is estimated from the potentials of 1,000 points. Its standard error is 1 to 3 %. Potentials and
@@ -78,6 +77,7 @@ class Auto(SummationOfSets):
         self._mesh = ParticleMesh(n_jobs)
         self._tree = BarnesHut(n_jobs)
         self._checks = True
+        self._in_run = False
         self._passed: tuple[RadialFunction, int, float, int] | None = None
 
     checks_accuracy = True
@@ -122,6 +122,10 @@ class Auto(SummationOfSets):
         )
         return best
 
+    def of_run(self) -> Auto:
+        """Return a copy that checks only some of the maps of a run."""
+        return changed(self, _in_run=True, _passed=None)
+
     def coarse(self) -> Auto:
         """Return the same choice with a coarse mesh, whose accuracy is not checked."""
         return changed(self, _mesh=self._mesh.coarse(), _checks=False)
@@ -161,7 +165,9 @@ class Auto(SummationOfSets):
         return self._for_crowded(Z, radial).potentials(Z, radial, charges, **outputs)
 
     def _is_due(self, Z: FloatArray, radial: RadialFunction) -> bool:
-        """Return whether forces are checked: after some sums over maps of one size, and at once for another size."""
+        """Return whether forces are checked: in a run only after some sums over maps of one size."""
+        if not self._in_run:
+            return True
         low, high = bounds(Z)
         size = float((high - low).max())
         if self._passed is not None:

@@ -102,6 +102,10 @@ class Summation(ABC):
             Both float64, whatever the dtype of `Z`.
         """
 
+    def of_run(self) -> Summation:
+        """Return the summation for the maps of one run, which differ little from one to the next; itself by default."""
+        return self
+
     def edge_sum(
         self, support: Support, weights: FloatArray, radial: RadialFunction, *options: Any, **named: Any
     ) -> EdgeSum:

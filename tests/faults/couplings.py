@@ -47,7 +47,7 @@ FAULTS = [
     Fault("Adam: the rate does not fall", "optimize/adam.py", "if self.annealed else 1.0", "if False else 1.0", "test_contrastive"),
     Fault("Sampled steps from starts of any size", "optimize/solve.py", "_START_WEIGHT * bound if first.noisy", "_START_WEIGHT * bound if False", "test_contrastive"),
     Fault("PaCMAP: mid-near pairs to the nearest", "couplings/pacmap.py", "axis=1)[:, 1]", "axis=1)[:, 0]", "test_pacmap"),
-    Fault("PaCMAP: near pairs repel as random ones", "couplings/pacmap.py", "while (taken := np.flatnonzero(near.find(rows, columns) >= 0)).size:", "while (taken := rows[:0]).size:", "test_pacmap"),
+    Fault("PaCMAP: near pairs repel as random ones", "couplings/pacmap.py", "while taken.size:", "while False:", "test_pacmap"),
     Fault("matching: landmarks without a law for the others", "estimators/base.py", ".places(sentence.latent)", ".places_points", "test_matching"),
     Fault("PaCMAP: least likely edges", "graphs.py", "np.lexsort((-values, support.rows))", "np.lexsort((values, support.rows))", "test_pacmap"),
     Fault("PaCMAP: the last phase from the start", "couplings/pacmap.py", "changed(self, weights=phase_weights(iteration))", "self", "test_pacmap"),

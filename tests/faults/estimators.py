@@ -258,7 +258,7 @@ FAULTS = [
           "test_kernels"),
     Fault("isomap: lengths that overflow", "estimators/isomap.py", " and fits_in_single(graph.data)", "", "test_classical_corners"),
     Fault("transform_method: any text is a network", "estimators/regressors.py", 'isinstance(wanted, str) and wanted != "mlp"', "False", "test_after_fit"),
-    Fault("checkpoint: cached properties are part of it", "estimators/run_control.py", "if name not in cached}", "}", "test_fingerprints"),
+    Fault("checkpoint: cached properties are part of it", "estimators/run_control.py", " if item[0] not in cached)", ")", "test_fingerprints"),
     Fault("checkpoint: counts of calls are constants", "estimators/run_control.py", 'global_names(code, ("STORE_ATTR",))', "()", "test_fingerprints"),
     Fault("features: batches of points", "estimators/carry_out.py", "if isinstance(optimizer, MiniBatches):", "if False:",
           "test_parametric"),
