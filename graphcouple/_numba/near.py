@@ -44,7 +44,7 @@ def take_in_order(start, stop, order, Z, charges, xs, ys, cs):
 
 @jit
 def add_in_order(start, stop, order, sums, forces, potential, gradient):
-    """Add potentials and gradients of points in this order to those of all points."""
+    """Add potentials and gradients, which are in this order of the points, to the results of all points."""
     for s in range(start, stop):
         i = order[s]
         for k in range(sums.shape[0]):

@@ -238,7 +238,7 @@ def _check_overrides(kernel: Kernel) -> None:
             found = np.broadcast_to(getattr(kernel, method)(s), usual.shape)
         except Exception as error:
             raise TypeError(_FAILS.format(f"{_name(kernel)}.{method}", error)) from error
-        wrong = np.isfinite(usual) & ~(np.abs(found - usual) <= 1e-3 * np.abs(usual) + 1e-6)
+        wrong = np.isfinite(usual) & ~(np.abs(found - usual) <= _SLOPE_TOLERANCE * np.abs(usual) + 1e-6)
         if wrong.any():
             raise ValueError(
                 f"{_name(kernel)}.{method} does not follow from log and grad_log: at d = {dist[wrong][0]:.4g} it is "

@@ -14,7 +14,7 @@ from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray, IntArray, Support, off_diagonal
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, in_chunks, regular_support
 from graphcouple.neighbors.neighbor_graph import NeighborGraph, suits
-from graphcouple.neighbors.points import DENSE_ENTRIES, largest_of_rows, unit_rows, with_short_indices
+from graphcouple.neighbors.points import DENSE_ENTRIES, check_scale, largest_of_rows, unit_rows, with_short_indices
 from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances, is_precomputed
 
 # Metrics for which scikit-learn takes sparse points, and metrics of truth values.
@@ -36,9 +36,6 @@ _MOST_CONDITION = 1e12
 
 # The symmetry of a user's metric is checked on this many rows.
 _ROWS_TRIED = 10
-
-# The square root of the largest double.
-_LARGEST = 1e154
 
 # Squared distances below this share of a row's largest count as 0, because of rounding in single precision.
 _SINGLE_COINCIDENT = 1e-12
@@ -126,11 +123,7 @@ class ByMetric(Searched):
         """Return the distances; raise if one is NaN, or if one of a callable metric is negative or infinite."""
         if callable(self.metric) and not (valid := (distances >= 0) & (distances < np.inf)).all():
             _check_value(self.metric, float(distances[~valid][0]))
-        if distances.max(initial=0.0) > _LARGEST:
-            raise ValueError(
-                f"metric={self.metric!r} gives a distance of {distances.max():.3g}, whose square overflows; divide X, "
-                "such as by its largest entry."
-            )
+        check_scale(distances, f"the matrix of {self.metric!r} distances")
         is_nan = np.isnan(distances)
         if is_nan.any():
             row = int(np.argmax(is_nan.any(axis=tuple(range(1, distances.ndim)))))

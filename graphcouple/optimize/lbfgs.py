@@ -159,10 +159,9 @@ class LBFGS(Optimizer):
         """Return the state without the stiffness, which `init` computes again from the objective."""
         return {name: value for name, value in state._asdict().items() if name != "soften"}
 
-    def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> LBFGSState:
+    def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> Any:
         """Return the state that was `remembered`; older files hold an empty stiffness."""
-        kept = {name: value for name, value in remembered.items() if name != "soften"}
-        return self.init(objective, remembered["Z"], run)._replace(**kept)
+        return super().recalled(objective, run, {name: v for name, v in remembered.items() if name != "soften"})
 
     def step(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         """Return the state after one step."""

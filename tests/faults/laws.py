@@ -157,7 +157,7 @@ FAULTS = [
           "test_ties"),
     Fault("ties: bandwidths run to the floor", "_numba/calibration.py", "at_nearest, np.log(at_nearest) + _REST_OF_TIES,",
           "at_nearest, target,", "test_ties"),
-    Fault("metrics: squares that overflow", "neighbors/by_metric.py", "if distances.max(initial=0.0) > _LARGEST", "if False", "test_hostile"),
+    Fault("metrics: squares that overflow", "neighbors/by_metric.py", '        check_scale(distances, f"the matrix of {self.metric!r} distances")\n', "", "test_hostile"),
     Fault("ties: any bandwidth below the widest", "_numba/calibration.py", "1e-3 * _REST_OF_TIES", "tolerance", "test_ties"),
     Fault("many edges: distances by the number of new rows", "neighbors/inverted_file.py", "single = new is None and ", "single = ", "test_many_edges"),
     Fault("bernoulli: the perplexity of odds", "laws/model.py", "self.kernel.membership if self.prior.independent_edges else",
