@@ -17,7 +17,7 @@ from graphcouple.components.pca import why_constant
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import coordinates_of
-from graphcouple.spectral import GraphLaplacian, embed_parts, graph_laplacian, principal_components
+from graphcouple.spectral import GraphLaplacian, embed_parts, far_rows_drawn_in, graph_laplacian, principal_components
 from graphcouple.summation import edge_product
 
 # Residual of eigenvectors relative to the largest eigenvalue: a start need not be exact.
@@ -62,8 +62,8 @@ def auto(
     """Return the spectral start or, if a few edges take most of its pull, smoothed principal components.
 
     Eigenvectors are nearly constant on a cluster that is weakly linked to others. So they make a dot of it, in any
-    order. Principal components keep the clusters' arrangement. Each point is moved halfway to the mean of its
-    neighbours in the mean graph, three times.
+    order. Principal components, with outliers drawn in, keep the clusters' arrangement. Each point is moved halfway to
+    the mean of its neighbours in the mean graph, three times.
     """
     laplacian = graph_laplacian(posterior)
     Z, W, degrees = _eigenmaps(laplacian, n_components, X), laplacian.affinity, laplacian.degrees[:, None]
@@ -72,7 +72,7 @@ def auto(
     pulls = some.data * np.square(Z[some.row * step] - Z[some.col]).sum(axis=1)
     if not pulls.size or pulls.mean() <= _UNEVEN * np.median(pulls):
         return Z
-    Z = pca(X, posterior, n_components, rng)
+    Z = principal_components(far_rows_drawn_in(X), n_components, rng)
     for _ in range(_AVERAGES):
         Z = np.where(degrees > 0, (Z + edge_product(W, Z, n_jobs) / np.where(degrees > 0, degrees, 1.0)) / 2.0, Z)
     return Z

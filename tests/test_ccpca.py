@@ -57,14 +57,6 @@ def test_known_components_give_pca_of_their_means(rng, solver, prior):
     np.testing.assert_allclose(ccpca.mean_, X.mean(axis=0), rtol=1e-10, atol=1e-12)
 
 
-@SOLVERS
-def test_is_pca_of_the_averaged_means(iris, solver):
-    X = iris[0]
-    ccpca = gc.CCPCA(perplexity=10, svd_solver=solver, random_state=0).fit(X)
-    means = (ccpca.projection_ @ np.eye(150)) @ X
-    _up_to_signs(ccpca.embedding_, PCA(2).fit_transform(means), rtol=1e-7, atol=1e-8)
-
-
 def test_randomized_finds_what_full_finds_where_the_spectrum_is_slow(rng):
     X = rng.normal(size=(300, 80))
     M = gc.AveragedProjection(rng.integers(0, 150, size=(20, 300)))

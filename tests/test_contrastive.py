@@ -101,12 +101,6 @@ def test_new_points_come_near_their_twins():
     assert np.median(moved) < 0.1 * fitted.embedding_.std()
 
 
-def test_threads_do_not_change_a_bit():
-    data = np.random.default_rng(1).normal(size=(500, 5))
-    one, two = (gc.InfoNCTSNE(max_iter=20, random_state=0, n_jobs=n).fit_transform(data) for n in (1, 2))
-    np.testing.assert_array_equal(one, two)
-
-
 @pytest.mark.parametrize("prior", ["E", "B", "S"])
 def test_refused_priors(prior):
     latent = gc.GraphModel(gc.Student(), gc.laws.priors.as_prior(prior))

@@ -36,7 +36,7 @@ print(json.dumps(peak))
 """
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.nightly
 def test_memory_is_within_a_quarter_of_a_process():
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FIT, "TSNE"], capture_output=True, text=True, check=True

@@ -47,14 +47,6 @@ def test_exaggeration_beyond_that_is_survived():
     assert fitted.kl_divergence_ < 1.0
 
 
-@pytest.mark.filterwarnings("ignore:early_exaggeration=12")
-@pytest.mark.parametrize("factor", [12.0, pytest.param(4.0, marks=pytest.mark.nightly)])
-def test_an_exaggeration_that_the_graph_bears_is_let_go_in_steps(factor):
-    X = load_digits().data[:600]
-    ours, given = (gc.TSNE(early_exaggeration=f, random_state=0).fit(X).kl_divergence_ for f in ("auto", factor))
-    assert given < 1.01 * ours
-
-
 @pytest.mark.parametrize(
     ("losses", "settled_at"),
     [

@@ -274,15 +274,6 @@ def test_the_larger_the_weight_the_closer_the_means_to_ccpca(rng, name):
     assert far[2] < 0.15
 
 
-def test_same_bits_for_any_number_of_workers(rng):
-    X = _clusters(rng, 30)
-    fits = [
-        gc.HierarchicalCoupling(gc.TSNE(perplexity=5, max_iter=80, n_jobs=jobs), random_state=0).fit(X)
-        for jobs in (1, 2)
-    ]
-    np.testing.assert_array_equal(fits[0].embedding_, fits[1].embedding_)
-
-
 def test_lbfgs_minimises_the_reported_loss(rng):
     X = _clusters(rng)
     model, latent = gc.TSNE(perplexity=5).models(len(X))

@@ -173,13 +173,6 @@ def test_a_failed_fit_leaves_the_earlier_one():
     np.testing.assert_array_equal(tsne.transform(X[tsne.landmarks_[:3]]), tsne.embedding_[tsne.landmarks_[:3]])
 
 
-def test_methods_without_a_law_for_new_points_refuse_landmarks_at_once():
-    pacmap = gc.PaCMAP(n_landmarks=80)
-    with pytest.raises(ValueError, match="PaCMAP has no law that places the rows beyond n_landmarks=80"):
-        pacmap.fit(X)
-    assert not hasattr(pacmap, "embedding_")
-
-
 def test_presets_name_their_landmarks():
     coupling = gc.TwoScaleCoupling(gc.TSNE(n_landmarks=60, max_iter=5), random_state=0).fit(X)
     assert len(coupling.landmarks_) == 60

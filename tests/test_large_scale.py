@@ -10,8 +10,8 @@ from sklearn.metrics import pairwise_distances
 
 import graphcouple as gc
 from graphcouple.couplings import LargeScale, LargeScaleCrossEntropy
-from graphcouple.couplings.large_scale import _far_rows_drawn_in
 from graphcouple.neighbors import mean_sq_distances_to_groups, sq_distances_to_points
+from graphcouple.spectral import far_rows_drawn_in
 from tests.contracts import check_objective
 
 
@@ -248,9 +248,9 @@ def test_many_rows_in_one_place_leave_the_weight(rng, noise):
 
 def test_far_rows_are_drawn_in_along_their_ray(rng):
     X = rng.normal(size=(200, 4)) + 5.0
-    assert _far_rows_drawn_in(X) is X
+    assert far_rows_drawn_in(X) is X
     X[3] += 1e4
-    dense, sparse = _far_rows_drawn_in(X), _far_rows_drawn_in(sp.csr_array(X)).toarray()
+    dense, sparse = far_rows_drawn_in(X), far_rows_drawn_in(sp.csr_array(X)).toarray()
     middle = np.median(X, axis=0)
     np.testing.assert_allclose(dense, sparse - middle, atol=1e-8)
     distances = np.linalg.norm(X - middle, axis=1)

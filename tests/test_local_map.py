@@ -71,6 +71,7 @@ def test_phases_and_candidates_of_ten_steps():
     np.testing.assert_array_equal(two.at(230, Z).value_and_grad(Z)[1], objective.at(230, Z).value_and_grad(Z)[1])
 
 
+@pytest.mark.nightly
 def test_scores_of_the_original(digits):
     """pacmap 0.9.1's LocalMAP has R(10) .502 to .508, R(n/2) .34 to .36 and silhouettes of .67 to .68 over seeds."""
     points, y = digits

@@ -101,6 +101,7 @@ def test_threads_and_seeds():
     assert not np.array_equal(maps[0], gc.PaCMAP(random_state=1).fit_transform(X))
 
 
+@pytest.mark.nightly
 def test_it_keeps_neighbourhoods_and_clusters_as_the_original_does():
     """PaCMAP 0.9.1 has R(10) .43, R(n/2) .36 and 97 % of neighbours of the own class on all digits, over seeds."""
     X, y = gc.datasets.load("digits")

@@ -184,17 +184,6 @@ def test_duplicate_entries_of_sparse_points_are_summed(rng):
     assert doubled.nnz == 480
 
 
-def test_duplicates_are_at_distance_zero_among_any_numbers(X):
-    from graphcouple.neighbors import nearest_neighbors
-
-    doubled = np.concatenate([X, X]) * np.pi
-    for points in (doubled, doubled + 12345.6, doubled.astype(np.float32)):
-        support, sq_dist = nearest_neighbors(points, 5)
-        assert (np.minimum.reduceat(sq_dist, support.indptr[:-1]) == 0).all()
-        wanted = ((points[support.rows].astype(float) - points[support.indices].astype(float)) ** 2).sum(1)
-        np.testing.assert_allclose(sq_dist, wanted, rtol=1e-6)
-
-
 @pytest.mark.parametrize("scale", [1e-100, 1e-30, 1e30, 1e100])
 @pytest.mark.parametrize(
     "model",

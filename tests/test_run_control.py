@@ -141,7 +141,7 @@ def test_a_process_that_is_killed_goes_on(tmp_path):
         import numpy as np, graphcouple as gc
         from graphcouple.optimize import snapshots
         snapshots._SECONDS = 0.0
-        X = np.random.default_rng(0).normal(size=(2100, 6))
+        X = np.random.default_rng(0).normal(size=(300, 6))
         def kill(i, loss, Z):
             if i == 60: os.kill(os.getpid(), signal.SIGKILL)
         gc.TSNE(random_state=0, max_iter=80, checkpoint=sys.argv[1], callback=kill).fit(X)
@@ -154,9 +154,9 @@ def test_a_process_that_is_killed_goes_on(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         again = gc.TSNE(**options, checkpoint=path, callback=lambda i, loss, Z: went.append(i))
-        again.fit(sample(2100), resume=True)
+        again.fit(sample(300), resume=True)
         assert went[0] >= 50
-        assert np.array_equal(again.embedding_, gc.TSNE(**options).fit_transform(sample(2100)))
+        assert np.array_equal(again.embedding_, gc.TSNE(**options).fit_transform(sample(300)))
 
 
 @pytest.mark.filterwarnings("ignore")

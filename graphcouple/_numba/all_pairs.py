@@ -1,7 +1,5 @@
 """Exact sums over all pairs of points, each pair visited once."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.blocks import BLOCK, fill, in_blocks

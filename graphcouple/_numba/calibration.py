@@ -1,7 +1,5 @@
 """Row-wise searches for bandwidths."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type

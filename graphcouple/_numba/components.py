@@ -1,7 +1,5 @@
 """Loops over the connected components of many sampled graphs, held as membership vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.jit import jit

@@ -1,7 +1,5 @@
 """Moments of the distances of points from their mean, block by block: the same bits for any number of threads."""
 
-from __future__ import annotations
-
 from graphcouple._numba.jit import jit
 
 

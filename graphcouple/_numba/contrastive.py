@@ -3,8 +3,6 @@
 The points drawn for i lie `shifts` places behind it in a random order, so it is also known which points drew i.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type

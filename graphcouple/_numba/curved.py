@@ -3,8 +3,6 @@
 The squared chord of a pair is s_ij = ‖p_i − p_j‖² b_i b_j, for coordinates p and scales b of the points.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.blocks import BLOCK, evaluate

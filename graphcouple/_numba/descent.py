@@ -1,7 +1,5 @@
 """The inner loops of descent: steps with momentum and gains, and the products of L-BFGS."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.jit import jit

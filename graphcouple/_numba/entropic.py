@@ -1,7 +1,5 @@
 """The dual of symmetric entropic affinities: log P_ij = (λ_i + λ_j − 2 C_ij)/(γ_i + γ_j), row by row."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.jit import jit

@@ -1,7 +1,5 @@
 """Near and far points and groups of points, at the scale of the whole embedding."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.jit import jit

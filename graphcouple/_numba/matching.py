@@ -1,7 +1,5 @@
 """Losses of matched edges, and stress, row by row."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type

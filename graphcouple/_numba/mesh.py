@@ -1,7 +1,5 @@
 """Charges spread on a grid by cubic B-splines, and potentials read from it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.jit import jit

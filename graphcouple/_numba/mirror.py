@@ -3,8 +3,6 @@
 Also the product of a sparse matrix with points.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.blocks import BLOCK

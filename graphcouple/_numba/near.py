@@ -1,7 +1,5 @@
 """Sums over near pairs, which the particle mesh cannot resolve, through a list of cells."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.jit import jit

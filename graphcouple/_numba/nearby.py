@@ -4,8 +4,6 @@ The candidates of i are the points `shifts` places behind it in a random order, 
 is.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.jit import jit

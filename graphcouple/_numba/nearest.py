@@ -1,7 +1,5 @@
 """The nearest of many points, from given distances, and their exact distances."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.jit import jit

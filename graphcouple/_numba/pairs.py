@@ -1,7 +1,5 @@
 """Sums over pairs of points, row by row: over the stored edges of a sparse graph, or over all pairs of some points."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.blocks import BLOCK, evaluate, fill, in_blocks

@@ -1,7 +1,5 @@
 """Sums over edges at given places, and descent of each place by itself."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.blocks import BLOCK, evaluate

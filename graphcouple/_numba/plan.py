@@ -4,8 +4,6 @@ The cost of a point's place is concave in the row of its plan, so the linear bou
 the loss.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.jit import jit

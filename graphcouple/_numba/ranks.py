@@ -1,7 +1,5 @@
 """Ranks of all points by their distance, and the agreement of two rankings."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.jit import jit

@@ -4,8 +4,6 @@ Every point walks its own edges and moves a copy of itself, relative to the othe
 the end of the last epoch. Its random numbers depend only on the seed, the epoch and the point.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type

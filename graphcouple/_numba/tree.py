@@ -1,7 +1,5 @@
 """A tree of cells over points in two or three dimensions, and sums over it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.blocks import BLOCK, evaluate

@@ -1,7 +1,5 @@
 """Sums over triplets of points, in a fixed number of parts, with the same bits for any number of threads."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphcouple._numba.jit import jit

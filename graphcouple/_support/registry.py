@@ -12,16 +12,6 @@ class Registry(Generic[T]):
     """Objects by name. A name is looked up when it is used, so late additions work everywhere.
 
     Error messages name the argument, `parameter`, and what it may hold besides a name, `alternative`.
-
-    Examples
-    --------
-    >>> from graphcouple._support.registry import Registry
-    >>> colours = Registry("colour", "an RGB tuple")
-    >>> colours.add("red", (1, 0, 0))
-    >>> colours["blue"]
-    Traceback (most recent call last):
-    ...
-    ValueError: colour must be one of ['red'] or an RGB tuple, got 'blue'.
     """
 
     def __init__(self, parameter: str, alternative: str) -> None:

@@ -7,6 +7,8 @@ import inspect
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from importlib import import_module
 from numbers import Integral, Real
@@ -267,16 +269,23 @@ def seeded_clone(estimator: Any, rng: np.random.RandomState) -> Any:
     return copy
 
 
-def fit_of(argument: str, fit: Any, X: Any, *y: Any) -> Any:
-    """Return what the fit of an argument returns; its errors name the argument and the data that it was given."""
+@contextmanager
+def errors_named(prefix: str) -> Iterator[None]:
+    """Put a prefix before the message of a `TypeError` or `ValueError`; subclasses may take other arguments."""
     try:
-        return fit(X, *y)
+        yield
     except (TypeError, ValueError) as error:
         if type(error) not in (TypeError, ValueError):
             raise
-        lacks = "without names of columns" if y else "without names of columns and without y"
-        kind = "an array" if isinstance(X, np.ndarray) else "a sparse matrix"
-        raise type(error)(f"{argument} failed on X, {kind} of shape {X.shape} {lacks}: {error}") from error
+        raise type(error)(f"{prefix}: {error}") from error
+
+
+def fit_of(argument: str, fit: Any, X: Any, *y: Any) -> Any:
+    """Return what the fit of an argument returns; its errors name the argument and the data that it was given."""
+    lacks = "without names of columns" if y else "without names of columns and without y"
+    kind = "an array" if isinstance(X, np.ndarray) else "a sparse matrix"
+    with errors_named(f"{argument} failed on X, {kind} of shape {X.shape} {lacks}"):
+        return fit(X, *y)
 
 
 def own_copy(X: Any) -> Any:

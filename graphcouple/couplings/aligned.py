@@ -61,7 +61,6 @@ class PartOf(Through):
         return sp.csr_array((own.data, (own.row + self.first, own.col + self.first)), shape=shape)
 
     def curvature(self, Z: FloatArray) -> float:
-        """Return the curvature of the objective."""
         return self.objective.curvature(self._inner(Z))
 
 

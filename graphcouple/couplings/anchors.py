@@ -102,7 +102,6 @@ class Anchors(Term):
         return f"{self.weight:g} × {len(self.indices)} anchors"
 
     def bind(self, problem: Problem) -> AnchorEnergy:
-        """Return the energy; see `Term`."""
         n, q = problem.posterior.n_nodes, problem.n_components
         if len(self.indices) and not (self.indices.min() >= 0 and self.indices.max() < n):
             worst = int(self.indices.min() if self.indices.min() < 0 else self.indices.max())
@@ -143,7 +142,6 @@ class Held(Through):
 
     @property
     def held_points(self) -> NDArray[np.bool_] | None:
-        """Which points stay; None if all move."""
         return self.held if self.held.any() else None
 
     def _inner(self, Z: FloatArray) -> FloatArray:

@@ -297,18 +297,15 @@ class WeightedSum(Objective):
         object.__setattr__(self, "n_points", sizes[0])
 
     def value(self, Z: FloatArray) -> float:
-        """Return the weighted sum of the values."""
         # From Python 3.12 on, `sum` rounds floats otherwise than NumPy's scalars.
         return float(np.sum([weight * term.value(Z) for weight, term in self.terms]))
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the weighted sums of the values and of the gradients."""
         results = [term.value_and_grad(Z) for _, term in self.terms]
         values = [weight * value for (weight, _), (value, _) in zip(self.terms, results, strict=True)]
         return float(np.sum(values)), self._weighted([gradient for _, gradient in results])
 
     def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the weighted sum of the gradients."""
         return self._weighted([term.gradient(Z) for _, term in self.terms])
 
     def _weighted(self, gradients: list[FloatArray]) -> FloatArray:
@@ -329,7 +326,6 @@ class WeightedSum(Objective):
         return sum(weight * term.lower_bound for weight, term in self.terms if weight)
 
     def at(self, iteration: int, Z: FloatArray) -> WeightedSum:
-        """Return the weighted sum of the terms' objectives for that iteration."""
         return WeightedSum(tuple((weight, term.at(iteration, Z)) for weight, term in self.terms))
 
     @property
@@ -345,7 +341,6 @@ class WeightedSum(Objective):
         return None if all(basis is None for basis in bases) else bases
 
     def with_basis(self, basis: Any) -> WeightedSum:
-        """Return the weighted sum of the terms with their bases."""
         if basis is None:
             return self
         pairs = zip(self.terms, basis, strict=True)
@@ -353,7 +348,6 @@ class WeightedSum(Objective):
 
     @property
     def held_points(self) -> NDArray[np.bool_] | None:
-        """The points that any term holds."""
         masks = [mask for _, term in self.terms if (mask := term.held_points) is not None]
         return np.logical_or.reduce(masks) if masks else None
 

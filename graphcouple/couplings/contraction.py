@@ -213,7 +213,6 @@ class LaplacianEigenvalues(Delayed):
         return 1.0 - np.sort(np.einsum("ik,ik->k", V, laplacian.similarity(V)))[::-1]
 
     def value(self, Z: FloatArray) -> float:
-        """Return R at `Z`."""
         eigenvalues = self.eigenvalues(Z)
         if self.power == 1.0:
             return float(eigenvalues.sum())

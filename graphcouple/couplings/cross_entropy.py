@@ -242,11 +242,9 @@ class CrossEntropyCoupling(Coupling):
         check_exaggeration(self.exaggeration)
 
     def bind(self, problem: Problem) -> CrossEntropy:
-        """Return the cross-entropy of the problem's laws."""
         return CrossEntropy(problem.posterior, problem.latent, problem.summation, problem.n_jobs, self.exaggeration)
 
     def latex(self, latent: GraphModel) -> str:
-        """Return the loss; see `Coupling.latex`."""
         times = "" if self.exaggeration == 1 else rf"{self.exaggeration:g} "
         return rf"{latent.prior.log_partition_latex} - {times}\sum_{{i \neq j}} w_{{ij}} \log k_{{ij}}"
 

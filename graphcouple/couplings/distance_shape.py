@@ -75,7 +75,6 @@ class FreeScaleStress(Objective):
         return 2.0 * np.bincount(self._stress.support.rows, squares, self.n_points) / self._stress.sq_norm
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return F and its gradient."""
         points = check_embedding(Z, n_points=self.n_points)
         if self._stress is None:
             return 0.0, np.zeros_like(points)
@@ -138,7 +137,6 @@ class DistanceShape(GlobalTerm):
         check_integer("pairs_per_point", self.pairs_per_point, 1)
 
     def objective(self, problem: Problem) -> FreeScaleStress:
-        """Return F for the problem's points."""
         distances = problem.distances
         # A small data set has fewer pairs than that.
         all_pairs = self.pairs_per_point >= distances.n_points - 2

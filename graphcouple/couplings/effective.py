@@ -257,7 +257,6 @@ class EffectiveCoupling(Coupling):
         return rf"{attraction} + {strength}\sum_{{i < j}} c_{{ij}} \log(1 + k_{{ij}})"
 
     def bind(self, problem: Problem) -> EffectiveCrossEntropy:
-        """Return the effective cross-entropy of the problem's laws."""
         options: dict[str, Any] = {"summation": problem.summation, "n_jobs": problem.n_jobs}
         options |= {"repulsion_strength": self.repulsion_strength, "noise_exponent": self.noise_exponent}
         return self.loss(problem.posterior, problem.latent, self.negative_sample_rate, **options)

@@ -101,7 +101,6 @@ class LongEdges(Objective):
         self.n_points = posterior.n_nodes
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return T and its gradient."""
         points = check_embedding(Z, n_points=self.n_points)
         z = centred(points)
         away = np.sqrt(np.square(z, dtype=np.float64).sum(axis=1))

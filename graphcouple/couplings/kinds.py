@@ -19,15 +19,12 @@ class InParts(Objective):
         """Return the value and the gradient; either may be arbitrary without its flag."""
 
     def value(self, Z: FloatArray) -> float:
-        """Return the value at `Z`."""
         return self._evaluate(Z, with_gradient=False)[0]
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the value at `Z` and its gradient."""
         return self._evaluate(Z)
 
     def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone."""
         return self._evaluate(Z, with_value=False)[1]
 
 
@@ -40,7 +37,6 @@ class Absent(Objective):
         self.n_points = n_points
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return 0 and zeros."""
         return 0.0, np.zeros_like(Z)
 
 

@@ -30,7 +30,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import norm
-from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import centred, check_embedding, check_integer, check_positive, is_word
@@ -40,7 +39,7 @@ from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import as_points, mean_sq_distances_to_groups, sq_distances_to_points
-from graphcouple.spectral import principal_components
+from graphcouple.spectral import far_rows_drawn_in, principal_components
 
 # δ: the repulsion from a mean stops growing within a hundredth of the typical distance.
 _SOFTENING = 1e-4
@@ -50,10 +49,6 @@ _BLOCK = 1024
 
 # Bounds of the automatic number of landmarks, and the number of entries of p that it aims at.
 _FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
-
-# The centre is the median of this many rows. Rows are pulled in if they lie further from it than three times the
-# 0.9-quantile of the distances. No comparison is recorded.
-_MIDDLE, _MOST_ROWS, _FAR = 1000, 0.9, 3.0
 
 # The weight for data with large-scale structure, and the least share of L that principal components explain there. On
 # ten data sets, weight 3 keeps 0.87 of the gain at n/2 of weight 7 without resistance, with 1.1 times the tears of
@@ -204,27 +199,6 @@ def _mean_entropy(near: FloatArray, weights: FloatArray) -> float:
     return total / len(near)
 
 
-def _far_rows_drawn_in(X: Any) -> Any:
-    """Pull outliers towards the centre, because they would dominate the principal components."""
-    X = sp.csr_array(X) if sp.issparse(X) else X
-    sample = X[:: max(X.shape[0] // _MIDDLE, 1)]
-    if sp.issparse(X):
-        middle = csc_median_axis_0(sp.csc_matrix(sample))
-        sq_dist = X.multiply(X).sum(axis=1) - 2.0 * (X @ middle) + float(middle @ middle)
-    else:
-        away = X - np.median(sample, axis=0)
-        sq_dist = np.einsum("ij,ij->i", away, away, dtype=np.float64)
-    distances = np.sqrt(np.maximum(sq_dist, 0.0))
-    reach = _FAR * float(np.quantile(distances, _MOST_ROWS))
-    # If nearly all rows are in one place, the other rows are not outliers: they hold all the structure.
-    if not 0.0 < reach < distances.max():
-        return X
-    share = reach / np.maximum(distances, reach)
-    if not sp.issparse(X):
-        return share[:, None] * away
-    return sp.csr_array(sp.diags_array(share) @ X + sp.csr_array(1.0 - share[:, None]) @ sp.csr_array(middle[None, :]))
-
-
 @dataclass(frozen=True)
 class LargeScale(GlobalTerm):
     """The term weight · n · [L(Z) + ρ T(Z)], which arranges an embedding at the scale of the whole.
@@ -277,7 +251,6 @@ class LargeScale(GlobalTerm):
         check_positive("width", self.width)
 
     def objective(self, problem: Problem) -> LargeScaleCrossEntropy:
-        """Return L for the problem's points."""
         X, k = problem.points, self.n_groups
         if isinstance(k, str):
             k = min(max(_ENTRIES // X.shape[0], _FEWEST), _MOST)
@@ -289,7 +262,7 @@ class LargeScale(GlobalTerm):
         if not isinstance(self.weight, str):
             return float(self.weight)
         loss = next(part for part in parts_of(objective) if isinstance(part, LargeScaleCrossEntropy))
-        points = _far_rows_drawn_in(problem.coordinates)
+        points = far_rows_drawn_in(problem.coordinates)
         Y = principal_components(points, problem.n_components, np.random.RandomState(0))
         return _WEIGHT * min(1.0, (max(loss.explained(Y), 0.0) / _EXPLAINED) ** 3)
 

@@ -34,7 +34,6 @@ class Fading(RadialFunction):
     reach: float
 
     def potential(self, sq_dist: Any) -> Any:
-        """Return the function."""
         root = np.sqrt(1.0 + sq_dist)
         return 0.5 * self.reach * (root / (self.c + root * root) + np.arctan(root / self.c**0.5) / self.c**0.5)
 
@@ -136,7 +135,6 @@ class LocallyAdjustedCoupling(PairwiseControlledCoupling):
         return f"{super().__str__()}, within {self.reach:g} at last"
 
     def latex(self, latent: Any) -> str:
-        """Return the loss of the last phase, by d̃ = 1 + d²."""
         integral = r"\int \frac{10 \, d\tilde d_{ij}}{(10 + \tilde d_{ij})^2 \tilde d_{ij}^{1/2}}"
         return r"\sum_{near} \frac{\tau}{2} " + integral + r" + \sum_{d_{ij} < \tau} \frac{1}{1 + \tilde d_{ij}}"
 

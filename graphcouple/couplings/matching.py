@@ -237,7 +237,6 @@ class MatchedMeans(InParts, Placing):
 
     @property
     def attracting(self) -> Attraction:
-        """The attraction of the input's edges."""
         return Attraction(
             source=self,
             times=self._times,
@@ -370,11 +369,9 @@ class MatchingCoupling(Coupling):
         return _places(as_loss(self.loss), latent)
 
     def latex(self, latent: GraphModel) -> str:
-        """Return the loss; see `Coupling.latex`."""
         return r"\sum_{i \neq j} \ell(w_{ij}, \hat w_{ij})"
 
     def bind(self, problem: Problem) -> MatchedMeans:
-        """Return the sum of losses of the problem's laws."""
         laws = (problem.posterior, problem.latent)
         return MatchedMeans(*laws, self.loss, self.symmetrize, problem.summation, problem.n_jobs)
 

@@ -140,7 +140,6 @@ class NoiseContrastiveCoupling(EffectiveCoupling):
     negative_sample_rate: float = 100.0
 
     def latex(self, latent: Any) -> str:
-        """Return the loss; see `Coupling.latex`."""
         return r"\min_\pi \; " + super().latex(latent).replace("k_{ij}", r"\pi k_{ij}")
 
     def __str__(self) -> str:

@@ -54,7 +54,6 @@ class OriginMismatch(Objective):
         return squares / (squares.sum() or 1.0)
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mismatch at `Z` and its gradient."""
         points = check_embedding(Z, n_points=self.n_points).astype(np.float64)
         lengths = np.maximum(np.linalg.norm(points, axis=1), np.finfo(np.float64).tiny)
         r, slope = (lengths, 1.0) if self.space is None else self.space.from_centre(lengths)
@@ -121,7 +120,6 @@ class OriginDistances(Term):
         check_weight(self.weight)
 
     def bind(self, problem: Problem) -> OriginMismatch:
-        """Return the mismatch for the problem's points; see `Term`."""
         space = problem.latent.metric if isinstance(problem.latent.metric, Space) else None
         wanted = self._of_points(problem) if self.distances is None else np.asarray(self.distances, dtype=np.float64)
         n = problem.posterior.n_nodes

@@ -81,7 +81,6 @@ class PairwiseControlled(Objective):
         return changed(self, weights=phase_weights(iteration))
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss at `Z` and its gradient."""
         points = check_embedding(Z, n_points=self.n_points)
         near, mid, far = self.weights
         value, gradient = far * self._n_far, np.zeros(points.shape)

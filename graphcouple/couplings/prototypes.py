@@ -183,7 +183,8 @@ class Plan:
         if latent.prior.drawn_by is None or latent.prior.edges(coupling.n_points) is not None:
             raise ValueError(f"the latent law must have prior B, D or E with one weight for all edges, got {latent}.")
         check_shared_places(latent.kernel)
-        self.coupling, self.labels = coupling, np.asarray(labels, dtype=np.int64)
+        # `improve` changes the labels in place.
+        self.coupling, self.labels = coupling, np.array(labels, dtype=np.int64)
         means = coupling.posterior.support.to_csr(coupling.posterior.edge_means)
         self._graph = sp.csr_array(means + means.T, dtype=np.float64)
         # The loop treats a place whose weights sum to zero as not yet seen.

@@ -139,12 +139,8 @@ class Recipe(Searchable, ABC):
 
     @abstractmethod
     def bind(self, problem: Problem) -> Objective:
-        """Return the objective on the embedding.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When the recipe does not suit the problem; the message says why.
+        """Return the objective on the embedding; raise `TypeError` or `ValueError` if the recipe does not suit the
+        problem.
         """
 
 

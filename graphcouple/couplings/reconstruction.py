@@ -246,7 +246,6 @@ class ReconstructionCoupling(Coupling):
             require_kernel(self.input_kernel)
 
     def bind(self, problem: Problem) -> ReconstructionEnergy:
-        """Return the energy of the problem's points."""
         problem.refuse_weights(self)
         check_latent(problem.latent)
         if problem.latent.bandwidth is not None:

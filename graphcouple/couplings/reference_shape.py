@@ -67,7 +67,6 @@ class ProcrustesStatistic(Objective):
         return np.square(self._Y).sum(axis=1)
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return F and its gradient."""
         points = check_embedding(Z, n_points=self.n_points)
         if not self._Y.any():
             return 0.0, np.zeros_like(points)

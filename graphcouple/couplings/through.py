@@ -39,21 +39,17 @@ class Through(Objective):
         return {"edges": lambda: None, "raised": None}
 
     def value(self, Z: FloatArray) -> float:
-        """Return the objective at A(Z)."""
         return self.objective.value(self._inner(Z))
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective at A(Z) and its gradient in `Z`."""
         value, gradient = self.objective.value_and_grad(self._inner(Z))
         return value, self._pulled(gradient, Z)
 
     def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone."""
         return self._pulled(self.objective.gradient(self._inner(Z)), Z)
 
     @property
     def lower_bound(self) -> float:
-        """The lower bound of the objective."""
         return self.objective.lower_bound
 
     def at(self, iteration: int, Z: FloatArray) -> Through:

@@ -57,7 +57,6 @@ class TripletSum(Objective):
         self.triplets, self.weights, self.n_points, self.n_jobs = triplets, weights, n_points, n_jobs
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss at `Z` and its gradient."""
         from graphcouple._numba.triplets import triplet_parts
 
         points = check_embedding(Z, n_points=self.n_points)

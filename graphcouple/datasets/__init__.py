@@ -6,15 +6,6 @@ from graphcouple.datasets._idx import read_idx
 from graphcouple.datasets._load import FETCHED, NAMES, load
 
 __all__ = [
-    "FETCHED",
-    "NAMES",
-    "load",
-    "make_branches",
-    "make_cells",
-    "make_hierarchical_mixture",
-    "make_rings",
-    "make_swiss_roll",
-    "make_unequal_blobs",
-    "make_waveform",
-    "read_idx",
-]
+    "FETCHED", "NAMES", "load", "make_branches", "make_cells", "make_hierarchical_mixture", "make_rings",
+    "make_swiss_roll", "make_unequal_blobs", "make_waveform", "read_idx",
+]  # fmt: skip

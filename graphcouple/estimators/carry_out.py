@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple._numba.threads import one_blas_thread
-from graphcouple._support.validation import seeded_clone, warn
+from graphcouple._support.validation import errors_named, seeded_clone, warn
 from graphcouple.couplings import Held, Objective, Problem, Term
 from graphcouple.couplings.fixed_map import FixedMap, Placing
 from graphcouple.couplings.network import Network, OfNetwork, weight_decay
@@ -335,15 +335,11 @@ def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.ran
 
 
 def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:
-    try:
+    with errors_named(f"{type(term).__name__} in terms"):
         objective = term.bind(problem)
         if not isinstance(objective, Objective):
             raise TypeError(f"bind must return an Objective, got {objective!r}.")
         return term.weight_of(objective, problem), objective
-    except (TypeError, ValueError) as error:
-        if type(error) not in (TypeError, ValueError):
-            raise
-        raise type(error)(f"{type(term).__name__} in terms: {error}") from error
 
 
 def _continue_run(objective: Objective, start: FloatArray, held: Any, run: dict[str, Any]) -> Solution:

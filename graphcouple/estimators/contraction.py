@@ -77,7 +77,6 @@ class LaptSNE(TSNE):
 
     @property
     def sentence(self) -> Sentence:
-        """The method as parameters of `GraphCoupling`."""
         contraction = SpectralContraction(Student(self.dof), self.n_clusters, self.weight)
         return super().sentence.replace(terms=(*self.terms, contraction))
 

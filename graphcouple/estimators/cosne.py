@@ -64,7 +64,6 @@ class COSNE(PerplexityPreset):
 
     @property
     def sentence(self) -> Sentence:
-        """The method as parameters of `GraphCoupling`."""
         plain = super().sentence
         return plain.replace(terms=[OriginDistances(self.origin_weight), *self.terms]) if self.origin_weight else plain
 

@@ -34,15 +34,7 @@ _MAP = 100_000
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of a fit.
-
-    Attributes
-    ----------
-    name : str
-    seconds : float
-    n_bytes : float
-        The most memory that the process holds during the stage.
-    """
+    """One stage of a fit; `n_bytes` is the most memory that the process holds during the stage."""
 
     name: str
     seconds: float

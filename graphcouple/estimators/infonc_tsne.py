@@ -60,7 +60,6 @@ class InfoNCTSNE(CouplingEstimator):
 
     @property
     def sentence(self) -> Sentence:
-        """The method as parameters of `GraphCoupling`."""
         rate = 1.0 if isinstance(self.learning_rate, str) else float(self.learning_rate)
         latent, coupling = GraphModel(Student(), UnitOutDegree()), ContrastiveCoupling(self.negative_sample_rate)
         return self._stated(perplexity_law(self, sparse=True), latent, coupling, Adam(rate, annealed=True))

@@ -24,6 +24,9 @@ _ROWS_AT_ONCE = 16_384
 # Perplexity of the law that turns places into points: a larger one averages over more points, and blurs them.
 _NEARBY = 10.0
 
+# The perplexity for three to five points: it must be above 1, and below the number of neighbours.
+_FEWEST = 1.5
+
 
 class HasInverse(HasLaw):
     """Base class of estimators that turn places in their embedding into points."""
@@ -87,8 +90,8 @@ class HasInverse(HasLaw):
             X, fitted = means_of(equal.averages(weights), X, columns), fitted[equal.first]
             weights = None if weights is None else equal.added(weights)
         others = len(fitted) - 1
-        few = min(_NEARBY, others / 3.0)
-        bandwidth = Perplexity(few) if few > 1.0 else None
+        # One neighbour has all the weight, whatever its distance.
+        bandwidth = Perplexity(min(_NEARBY, max(others / 3.0, _FEWEST))) if others > 1 else None
         near = min(int(3 * _NEARBY), others)
         # Coordinates of a curved map are a chart: its places are as far apart as the space says.
         metric = "euclidean" if self._space is None else self._space

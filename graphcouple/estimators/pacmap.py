@@ -94,7 +94,6 @@ class PaCMAP(OfNearPairs):
 
     @property
     def sentence(self) -> Sentence:
-        """The method as parameters of `GraphCoupling`."""
         near = 10 if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
         mid, far = max(1, round(near * self.mid_ratio)), max(1, round(near * self.far_ratio))
         return self._of_pairs(near, self._coupling(near, mid, far))

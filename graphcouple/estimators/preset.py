@@ -47,7 +47,6 @@ class Preset(CouplingEstimator):
 
     @property
     def sentence(self) -> Sentence:
-        """The method as parameters of `GraphCoupling`."""
         return self._stated(self._input_law(), self._latent_law(), self._coupling(), self._optimizer())
 
 

@@ -53,6 +53,5 @@ class TriMap(OfNearPairs):
 
     @property
     def sentence(self) -> Sentence:
-        """The method as parameters of `GraphCoupling`."""
         coupling = TripletCoupling(self.n_inliers, self.n_outliers, self.n_random, float(self.weight_temp))
         return self._of_pairs(self.n_inliers, coupling)

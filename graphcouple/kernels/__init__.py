@@ -24,16 +24,6 @@ from graphcouple.kernels.odds import Odds
 from graphcouple.kernels.scaled import ScaledKernel
 
 __all__ = [
-    "KERNELS",
-    "Assumptions",
-    "Exponential",
-    "Gaussian",
-    "Kernel",
-    "KernelReport",
-    "Odds",
-    "RationalPower",
-    "ScaledKernel",
-    "Student",
-    "check_kernel",
-    "register",
-]
+    "KERNELS", "Assumptions", "Exponential", "Gaussian", "Kernel", "KernelReport", "Odds", "RationalPower",
+    "ScaledKernel", "Student", "check_kernel", "register",
+]  # fmt: skip

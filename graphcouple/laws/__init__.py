@@ -18,24 +18,7 @@ from graphcouple.laws.symmetric_entropic import SymmetricEntropic
 from graphcouple.summation.curved import Hyperbolic, Space, Spherical
 
 __all__ = [
-    "Bandwidth",
-    "Communities",
-    "CommunityLaw",
-    "ConditionedLaw",
-    "ConstantBandwidth",
-    "DiffusedLaw",
-    "GraphLaw",
-    "GraphMixture",
-    "GraphModel",
-    "Hyperbolic",
-    "LeaveOneOut",
-    "LocalConnectivity",
-    "NewEdges",
-    "Perplexity",
-    "QuadraticTransport",
-    "SelfTuning",
-    "Space",
-    "Spherical",
-    "SymmetricEntropic",
-    "communities",
-]
+    "Bandwidth", "Communities", "CommunityLaw", "ConditionedLaw", "ConstantBandwidth", "DiffusedLaw", "GraphLaw",
+    "GraphMixture", "GraphModel", "Hyperbolic", "LeaveOneOut", "LocalConnectivity", "NewEdges", "Perplexity",
+    "QuadraticTransport", "SelfTuning", "Space", "Spherical", "SymmetricEntropic", "communities",
+]  # fmt: skip

@@ -38,12 +38,10 @@ class DerivedLaw(GraphLaw):
         return dataclasses.replace(self, law=self.law.for_points(n_points))  # type: ignore[type-var]
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedLaw:
-        """Return the law given its points; see `GraphModel.given`."""
         refuse_weights(sample_weight, type(self).__name__)
         return self._conditioned(self, self.law.given(X, neighbors, y=y))
 
     def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
-        """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""
         law = self._conditioned(self, self.law.recall(remembered["part"]))
         law.inferred = remembered[self._conditioned.remembers]
         return law
@@ -64,7 +62,6 @@ class DerivedConditioned(ConditionedLaw):
 
     @property
     def law(self) -> Any:
-        """The law in use; see `ConditionedLaw`."""
         return dataclasses.replace(self.derived, law=self.part.law)
 
     @abstractmethod
@@ -72,18 +69,15 @@ class DerivedConditioned(ConditionedLaw):
         """Return the edges of new points, from their edges by the other law."""
 
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
-        """Return the mean edges from new points; see `ConditionedLaw.new_edges`."""
         if self.inferred is None:
             self.posterior(n_jobs)
         return self._changed(self.part.new_edges(X_new, n_jobs))
 
     @property
     def order(self) -> IntArray | None:
-        """The order of the search; see `ConditionedLaw`."""
         return self.part.order
 
     def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
-        """Return the isolation of each point of the graph; see `ConditionedLaw.own_isolation`."""
         return self.part.own_isolation(n_jobs)
 
     def remembered(self) -> dict[str, Any]:

@@ -95,7 +95,6 @@ class GraphMixture(GraphLaw):
         return replace(self, laws=tuple(law.for_points(n_points) for law in self.laws))
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> _ConditionedMixture:
-        """Return the mixture given its points; see `GraphModel.given`."""
         X = as_points(X)
         metrics = {replace(law, search="auto").distance_key for law in self.laws}
         if neighbors is not None and len(metrics) > 1:
@@ -144,7 +143,6 @@ class _ConditionedMixture(ConditionedLaw):
         return MixturePosterior(posteriors, self.mixture.weights)
 
     def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
-        """Return the isolation of each point by the first law; see `ConditionedLaw.own_isolation`."""
         return self.parts[0].own_isolation(n_jobs)
 
     def remembered(self) -> dict[str, Any]:

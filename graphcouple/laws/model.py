@@ -261,7 +261,6 @@ class GraphModel(GraphLaw):
         return self._conditioned(self, distances, weights, codes)
 
     def recall(self, remembered: dict[str, Any]) -> ConditionedModel:
-        """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""
         distances = remembered_distances(remembered["points"], self.metric, self.metric_params)
         with warnings.catch_warnings():
             # `within` warned when the law was given its points.

@@ -15,26 +15,8 @@ from graphcouple.metrics._neighborhoods import (
 from graphcouple.metrics._tears import Tears, tears
 
 __all__ = [
-    "SAMPLED_ROWS",
-    "ClusterScores",
-    "DensityMatch",
-    "NeighborhoodCurves",
-    "Tears",
-    "align",
-    "class_mean_disparity",
-    "cluster_scores",
-    "continuity",
-    "density_match",
-    "distance_correlation",
-    "evaluate",
-    "k_ary_preservation",
-    "knn_accuracy",
-    "neighborhood_curves",
-    "register",
-    "scorer",
-    "seed_stability",
-    "tears",
-    "triplet_correlation",
-    "trustworthiness",
-    "unregister",
-]
+    "SAMPLED_ROWS", "ClusterScores", "DensityMatch", "NeighborhoodCurves", "Tears", "align", "class_mean_disparity",
+    "cluster_scores", "continuity", "density_match", "distance_correlation", "evaluate", "k_ary_preservation",
+    "knn_accuracy", "neighborhood_curves", "register", "scorer", "seed_stability", "tears", "triplet_correlation",
+    "trustworthiness", "unregister",
+]  # fmt: skip

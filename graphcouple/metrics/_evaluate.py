@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._support.registry import Registry
-from graphcouple._support.validation import check_integer, is_word, own_copy, warn
+from graphcouple._support.validation import check_integer, errors_named, is_word, own_copy, warn
 from graphcouple.metrics._classes import check_classes, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import Undefined, correlation_of, triplets_of
 from graphcouple.metrics._neighborhoods import check_sizes, curves_of
@@ -274,14 +274,10 @@ def score_each(
 
 def _registered(name: str, points: Any, embedding: Any, y: Any) -> float | None:
     # A score that changes its arguments would change the user's arrays.
-    try:
+    with errors_named(f"the registered score {name!r} of X, Z and y failed"):
         own_y = _read_only(y) if isinstance(y, np.ndarray) else deepcopy(y)
         value = SCORES[name](_read_only(points), _read_only(embedding), own_y)
         return None if value is None else float(value)
-    except (TypeError, ValueError) as error:
-        if type(error) not in (TypeError, ValueError):
-            raise
-        raise type(error)(f"the registered score {name!r} of X, Z and y failed: {error}") from error
 
 
 def _read_only(values: Any) -> Any:

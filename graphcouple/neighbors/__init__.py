@@ -14,25 +14,8 @@ from graphcouple.neighbors.search import all_pairs, nearest_neighbors, neighbors
 from graphcouple.neighbors.transformer import NeighborsTransformer
 
 __all__ = [
-    "SEARCHES",
-    "Block",
-    "Blocks",
-    "Distances",
-    "InvertedFile",
-    "NeighborsTransformer",
-    "OwnNeighbors",
-    "all_pairs",
-    "as_points",
-    "coordinates_of",
-    "distances_of",
-    "is_precomputed",
-    "mean_sq_distances_to_groups",
-    "merge",
-    "near_origin",
-    "nearest_neighbors",
-    "neighbors_among",
-    "partial",
-    "product_of_rows",
-    "remembered_distances",
+    "SEARCHES", "Block", "Blocks", "Distances", "InvertedFile", "NeighborsTransformer", "OwnNeighbors", "all_pairs",
+    "as_points", "coordinates_of", "distances_of", "is_precomputed", "mean_sq_distances_to_groups", "merge",
+    "near_origin", "nearest_neighbors", "neighbors_among", "partial", "product_of_rows", "remembered_distances",
     "sq_distances_to_points",
-]
+]  # fmt: skip

@@ -182,13 +182,11 @@ class BlockDistances(Searched):
         return np.hstack([part.encode(part.block.of(X)) / np.asarray(part.unit, X.dtype) for part in self.parts])
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
-        """Return all pairs with their squared distances; see `Distances`."""
         pairs = [part.distances.all_pairs() for part in self.parts]
         scaled = [sq_dist / part.unit**2 for part, (_, sq_dist) in zip(self.parts, pairs, strict=True)]
         return pairs[0][0], np.sum(scaled, axis=0)
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Return each point's nearest others; see `Distances`."""
         k = self._check_count(n_neighbors)
         if self.euclidean is not None:
             return self.euclidean.nearest(k, n_jobs, search)
@@ -221,5 +219,4 @@ class BlockDistances(Searched):
         return regular_support(indices), sq_dist.ravel()
 
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        """Return the squared distances of edges; see `Distances`."""
         return np.sum([part.distances.of_edges(support, n_jobs) / part.unit**2 for part in self.parts], axis=0)

@@ -110,7 +110,6 @@ class ByMetric(Searched):
         return as_compared(X, self.metric, f"use n_neighbors and {remedy}")
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
-        """Return all pairs with a known distance; see `Distances`."""
         from sklearn.metrics import pairwise_distances
 
         if self._by_direction:
@@ -174,7 +173,6 @@ class ByMetric(Searched):
         return self._index
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Return each point's nearest others; see `Distances`."""
         if not self._by_direction:
             return super().nearest(n_neighbors, n_jobs, search)
         # Products of blocks of rows, as scikit-learn computes cosines, round differently on several threads.
@@ -224,7 +222,6 @@ class ByMetric(Searched):
         return partial(function, **params)
 
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        """Return the squared distances of edges; see `Distances`."""
         if self._by_direction:
             return self._of_directions(support, self._directions.of_edges(support, n_jobs))[1]
         from sklearn.metrics.pairwise import paired_distances
@@ -325,15 +322,7 @@ def coordinates_of(X: Any, metric: Any) -> Any:
 
 
 def symmetric_distances(X: Any) -> FloatArray:
-    """Return the means of both directions of distances that `distances_of` accepts: they may differ by rounding.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphcouple.neighbors.by_metric import symmetric_distances
-    >>> symmetric_distances(np.array([[0.0, 4.0], [4.00002, 0.0]])).round(5).tolist()
-    [[0.0, 4.00001], [4.00001, 0.0]]
-    """
+    """Return the means of both directions of distances that `distances_of` accepts: they may differ by rounding."""
     distances_of(X, "precomputed")
     return np.asarray(0.5 * (X + X.T))
 

@@ -139,7 +139,6 @@ class Searched(Distances):
         return self.X
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Return each point's nearest others; see `Distances`."""
         k = self._check_count(n_neighbors)
         if self._is_approximate(search):
             return self._approximate_nearest(k, n_jobs)
@@ -165,7 +164,6 @@ class Searched(Distances):
     def to(
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
     ) -> tuple[Support, FloatArray]:
-        """Return the points nearest to new ones; see `Distances`."""
         k = min(check_integer("n_neighbors", self.n_points if n_neighbors is None else n_neighbors, 1), self.n_points)
         self._check_new(X_new)
         return self._to_nearest(X_new, k, n_jobs, search)
@@ -225,7 +223,6 @@ class Euclidean(Searched):
         return None if self._index is None else self._index.order
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
-        """Return all pairs with a known distance; see `Distances`."""
         X = self.X
         support = Support.all_pairs(self.n_points)
         if not sp.issparse(X) or X.shape[0] * X.shape[1] <= DENSE_ENTRIES:
@@ -243,7 +240,6 @@ class Euclidean(Searched):
         return self.X if sp.issparse(self.X) else shifted(self.X, self._shift)
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Return each point's nearest others; see `Distances`."""
         support, sq_dist = super().nearest(n_neighbors, n_jobs, search)
         if self._is_approximate(search):
             return support, sq_dist
@@ -280,7 +276,6 @@ class Euclidean(Searched):
         return self._index
 
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        """Return the squared distances of edges; see `Distances`."""
         if sp.issparse(self.X):
             return in_chunks(self.X, self.X, support, sq_differences)
         from graphcouple._numba.pairs import edge_sq_dists
@@ -313,10 +308,7 @@ class Euclidean(Searched):
             if to_all or not lost.size or np.prod(X.shape) > DENSE_ENTRIES:
                 return support, found
             # As in `nearest`, the nearest points of these rows may have been lost.
-            dense = X.toarray()
-            for row in lost:
-                exact = cdist(X_new[[row]].toarray(), dense, "sqeuclidean")[0]
-                ends[row] = np.sort(np.argsort(exact, kind="stable")[:k])
+            ends[lost] = nearest_exactly(X.toarray(), X_new[lost].toarray(), k, n_jobs)[0]
             support = regular_support(ends)
             return support, in_chunks(X_new, X, support, sq_differences)
         return support, cdist(X_new, X, "sqeuclidean").ravel()

@@ -130,7 +130,6 @@ class ForgottenNeighbors(Distances):
         return self.all_pairs()
 
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        """Return the distances of edges between the points."""
         return self._points.of_edges(support, n_jobs)
 
     def to(
@@ -214,7 +213,6 @@ class OwnNeighbors(ForgottenNeighbors):
     def to(
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
     ) -> tuple[Support, FloatArray]:
-        """Return the points nearest to each new point, which are searched."""
         if self._finder is None:
             return super().to(X_new, n_neighbors, n_jobs, search)
         k = self._most if n_neighbors is None else min(n_neighbors, self._most)

@@ -22,7 +22,6 @@ class SquareDistances(Searched):
     metric = "precomputed"
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
-        """Return all pairs with a known distance; see `Distances`."""
         return Support.all_pairs(self.n_points), squares_of(off_diagonal(self.X))
 
     def remembered(self) -> dict[str, Any]:
@@ -33,15 +32,15 @@ class SquareDistances(Searched):
         if sp.issparse(X_new):
             graph = sp.csr_array(X_new)
             graph.sort_indices()
+            support, sq_dist = Support(graph.indptr, graph.indices), squares_of(graph.data)
             # A graph of neighbours stores few of all pairs.
-            fewest = int(np.diff(graph.indptr).min())
-            k = fewest if k == self.n_points and fewest else k
-            return _k_nearest(Support(graph.indptr, graph.indices), squares_of(graph.data), k)
+            if k == self.n_points and np.diff(graph.indptr).all():
+                return support, sq_dist
+            return _k_nearest(support, sq_dist, k)
         indices = np.sort(np.argsort(X_new, axis=1, kind="stable")[:, :k], axis=1)
         return regular_support(indices), squares_of(np.take_along_axis(X_new, indices, axis=1)).ravel()
 
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        """Return the squared distances of edges; see `Distances`."""
         return squares_of(self.X[support.rows, support.indices])
 
     def _check_new(self, X_new: Any) -> None:
@@ -72,17 +71,14 @@ class StoredDistances(SquareDistances):
         return edges_of(as_csr(self.X, "X"))
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
-        """Return all pairs with a known distance; see `Distances`."""
         support, dist = self._edges()
         return support, squares_of(dist)
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Return each point's nearest others; see `Distances`."""
         k = self._check_count(n_neighbors)
         return _k_nearest(*self.all_pairs(), k)
 
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        """Return the squared distances of edges; see `Distances`."""
         edges, dist = self._edges()
         at = edges.find(support.rows, support.indices)
         # A point may be among the neighbours of its neighbour only.

@@ -16,26 +16,7 @@ from graphcouple.optimize.snapshots import Snapshots
 from graphcouple.optimize.solve import solve
 
 __all__ = [
-    "EXAGGERATION_ITERATIONS",
-    "LBFGS",
-    "Adam",
-    "Callback",
-    "Descent",
-    "ExactSteps",
-    "Exaggeration",
-    "MiniBatches",
-    "MomentumGains",
-    "MomentumState",
-    "NegativeSampling",
-    "Optimizer",
-    "PositionUncertainty",
-    "Run",
-    "Snapshots",
-    "Solution",
-    "Stopping",
-    "best_scale",
-    "is_collapsed",
-    "position_uncertainty",
-    "push_over_pull",
-    "solve",
-]
+    "EXAGGERATION_ITERATIONS", "LBFGS", "Adam", "Callback", "Descent", "ExactSteps", "Exaggeration", "MiniBatches",
+    "MomentumGains", "MomentumState", "NegativeSampling", "Optimizer", "PositionUncertainty", "Run", "Snapshots",
+    "Solution", "Stopping", "best_scale", "is_collapsed", "position_uncertainty", "push_over_pull", "solve",
+]  # fmt: skip

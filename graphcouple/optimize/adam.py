@@ -73,7 +73,6 @@ class Adam(Optimizer):
         check_fraction("square_decay", self.square_decay)
 
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> AdamState:
-        """Return the state at the start."""
         return AdamState(Z0, np.zeros_like(Z0), np.zeros_like(Z0))
 
     def step(self, objective: Objective, state: AdamState, iteration: int, run: Run) -> AdamState:

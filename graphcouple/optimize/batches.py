@@ -120,20 +120,16 @@ class MiniBatches(Optimizer):
         return moves
 
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> BatchState:
-        """Return the state at the start."""
         return BatchState(Z0, np.inf, self.descent.init(objective, Z0, run))
 
     def remembered(self, state: BatchState) -> dict[str, Any]:
-        """Return the state."""
         return {"Z": state.Z, "inner": self.descent.remembered(state.inner), "basis": state.basis}
 
     def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> BatchState:
-        """Return the state that was `remembered`."""
         inner = self.descent.recalled(objective, run, remembered["inner"])
         return BatchState(remembered["Z"], np.inf, inner, remembered["basis"])
 
     def step(self, objective: Objective, state: BatchState, iteration: int, run: Run) -> BatchState:
-        """Return the state after one step of the batch's points."""
         basis = state.basis
         if iteration % _BASIS_ITERATIONS == 0:
             basis = objective.basis(state.Z, basis)

@@ -58,7 +58,6 @@ class ExactSteps(Optimizer):
             )
 
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> _Line:
-        """Return the start."""
         return _Line(Z0, np.inf, None, None, False)
 
     def step(self, objective: Objective, state: Any, iteration: int, run: Run) -> _Line:
@@ -80,7 +79,6 @@ class ExactSteps(Optimizer):
         return _Line(Z, norm, gradient, direction, bool((Z == state.Z).all()))
 
     def exhausted(self, state: Any) -> str:
-        """Return why no step lowers the loss."""
         return "no step along the gradient lowers the loss" if state.stuck else ""
 
 

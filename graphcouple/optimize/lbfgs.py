@@ -48,28 +48,11 @@ _SMALLEST = 1e4
 class LBFGSState(NamedTuple):
     """The state of a run.
 
-    Attributes
-    ----------
-    Z, gradient : ndarray of shape (n_points, n_components)
-        The gradient of objective/n, at `weight`.
-    grad_norm : float
-        Its norm; inf while the attraction is exaggerated.
-    pairs : tuple of (s, y, 1/sᵀy)
-        Recent steps, with the changes of the gradient.
-    weight : float
-        The attraction's weight.
-    loss : float
-        Objective/n at `Z`; nan if not needed.
-    careful : bool
-        Whether every step evaluates the loss.
-    compared : tuple of ndarray and float
-        The embedding and its loss at the last comparison.
-    message : str
-        Why no further step is possible; empty if one is.
-    basis : optional
-        The basis of the bound that is minimised instead of the objective; see `Objective.basis`.
-    soften : function or None
-        The product with the inverse of a stiffness, in place of curvature that no pair shows; see `inverse_stiffness`.
+    `gradient` is of objective/n at the attraction's `weight`, and `grad_norm` its norm, inf while attraction is
+    exaggerated. `pairs` are recent steps s with the changes y of the gradient, as (s, y, 1/sᵀy). `loss` is objective/n
+    at `Z`, nan if not needed; `careful` says whether every step evaluates it. `compared` is the embedding and its loss
+    at the last comparison, `message` why no further step is possible. For `basis` see `Objective.basis`, for `soften`
+    `inverse_stiffness`.
     """
 
     Z: FloatArray
@@ -148,11 +131,9 @@ class LBFGS(Optimizer):
         return objective
 
     def exhausted(self, state: LBFGSState) -> str:
-        """Return why no further step is possible; empty if one is."""
         return state.message
 
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> LBFGSState:
-        """Return the state at the start."""
         return LBFGSState(Z0, np.zeros_like(Z0), soften=inverse_stiffness(objective, Z0.shape[1]))
 
     def remembered(self, state: LBFGSState) -> dict[str, Any]:
@@ -164,7 +145,6 @@ class LBFGS(Optimizer):
         return super().recalled(objective, run, {name: v for name, v in remembered.items() if name != "soften"})
 
     def step(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
-        """Return the state after one step."""
         weight = self.exaggeration(iteration)
         weighted = objective.exaggerated(weight)
         if iteration % weighted.basis_span and weight == state.weight:

@@ -99,7 +99,6 @@ class MomentumGains(Optimizer):
         return float(self.learning_rate)
 
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> MomentumState:
-        """Return the state at the start."""
         return MomentumState(Z0, np.zeros_like(Z0), np.ones_like(Z0))
 
     def step(self, objective: Objective, state: MomentumState, iteration: int, run: Run) -> MomentumState:

@@ -125,7 +125,6 @@ class NegativeSampling(Optimizer):
         return 500 if n_points <= 10_000 else 200
 
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> SamplingState:
-        """Return the state at the start."""
         assert isinstance(objective, EffectiveCrossEntropy)
         return SamplingState(np.ascontiguousarray(Z0), self._epochs(objective))
 

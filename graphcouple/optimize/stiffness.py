@@ -70,17 +70,7 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[..., FloatA
 
 
 def strongest_edges(edges: Any) -> Any:
-    """Return the edges at least as strong as the tenth of either end, as a symmetric csr array.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphcouple.optimize.stiffness import strongest_edges
-    >>> places = np.arange(30.0)
-    >>> strongest = strongest_edges(np.exp(-abs(places - places[:, None])))
-    >>> [int(j) for j in strongest[[15]].indices]
-    [10, 11, 12, 13, 14, 16, 17, 18, 19, 20]
-    """
+    """Return the edges at least as strong as the tenth of either end, as a symmetric csr array."""
     if sp.issparse(edges):
         half = sp.csr_array(edges, dtype=np.float64, copy=True)
         n_edges = np.diff(half.indptr)

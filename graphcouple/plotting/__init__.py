@@ -10,19 +10,7 @@ from graphcouple.plotting._scatter import plot, plot_class_means, plot_density
 from graphcouple.plotting._style import PALETTE, require_matplotlib
 
 __all__ = [
-    "PALETTE",
-    "Map",
-    "Recorder",
-    "interactive",
-    "plot",
-    "plot_class_means",
-    "plot_density",
-    "plot_eigenvalues",
-    "plot_front",
-    "plot_graph",
-    "plot_grid",
-    "plot_loss",
-    "plot_preservation",
-    "plot_uncertainty",
+    "PALETTE", "Map", "Recorder", "interactive", "plot", "plot_class_means", "plot_density", "plot_eigenvalues",
+    "plot_front", "plot_graph", "plot_grid", "plot_loss", "plot_preservation", "plot_uncertainty",
     "require_matplotlib",
-]
+]  # fmt: skip

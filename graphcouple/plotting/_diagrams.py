@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_integer
-from graphcouple.plotting._style import PALETTE, as_text, label, line_axes, new_axes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from graphcouple.plotting._style import PALETTE, Axes, as_text, label, line_axes, new_axes
 
 _DASHES = ("-", "--", ":")
 

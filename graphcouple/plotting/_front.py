@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from graphcouple.plotting._scatter import plot
-from graphcouple.plotting._style import PALETTE, as_text, line_axes, new_figure, shortened
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from graphcouple.plotting._style import PALETTE, Axes, as_text, line_axes, new_figure, shortened
 
 # Maps in a row of a figure 11 inches wide, and the letters of 7 points that fit above one.
 _IN_A_ROW, _LETTERS = 4, 34

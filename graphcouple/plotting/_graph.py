@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,10 +10,7 @@ from numpy.typing import ArrayLike
 
 from graphcouple._support.validation import check_integer, check_positive, check_sparse
 from graphcouple.plotting._scatter import plot
-from graphcouple.plotting._style import check_points, require_matplotlib
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from graphcouple.plotting._style import Axes, check_points, require_matplotlib
 
 # Edges below this share of the heaviest would connect clusters that have no connection.
 _LIGHTEST = 1e-3

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphcouple._support.validation import check_integer, check_labels, require
 from graphcouple.plotting import _style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from graphcouple.plotting._style import Axes
 
 # Marks of more points mostly cover each other; an image of 10,000² pixels takes 3 GB.
 _SCATTER_POINTS = 100_000

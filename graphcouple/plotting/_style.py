@@ -13,6 +13,9 @@ from graphcouple._support.validation import are_measured, check_embedding, check
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+else:
+    # It would load matplotlib.
+    Axes = Any
 
 # Paul Tol's "muted" scheme, distinct under the common colour-vision deficiencies, and black.
 PALETTE = ("#332288", "#88ccee", "#44aa99", "#117733", "#999933", "#ddcc77", "#cc6677", "#882255", "#aa4499", "#000000")

@@ -76,7 +76,6 @@ class OptunaDraws(Draws):
         self._in_vain += 1
 
     def choose(self, choice: str, options: Sequence[T]) -> T:
-        """Return one of the options of a choice."""
         if self._trial is None:
             return super().choose(choice, options)
         return options[self._trial.suggest_categorical(choice, list(range(len(options))))]
@@ -94,7 +93,6 @@ class OptunaDraws(Draws):
         self._trial = None
 
     def keep(self, name: str) -> None:
-        """Remember the method that was drawn last by its name."""
         if self._trial is not None:
             self._trials[name] = self._trial
         self._trial, self._in_vain = None, 0

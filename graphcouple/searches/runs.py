@@ -63,7 +63,10 @@ class Store:
         if self.path is not None:
             lines = self._read(self.path, settings) if self.path.exists() else []
             draft = self.path.with_name(self.path.name + ".part")
-            draft.write_text("".join(lines) or json.dumps(settings) + "\n")
+            try:
+                draft.write_text("".join(lines) or json.dumps(settings) + "\n")
+            except OSError as error:
+                raise ValueError(f"store={str(path)!r} cannot be written ({error}). Name another file.") from error
             draft.replace(self.path)
 
     def _read(self, path: Path, settings: dict[str, Any]) -> list[str]:

@@ -41,15 +41,9 @@ _PAIRS_OF = 5000
 
 
 class Placement(NamedTuple):
-    """Places of points by a Gram matrix, and the matrix that places new points.
+    """Places Z of points by a Gram matrix, and the matrix V Λ^{-½}, `onto`, that maps centred similarities to places.
 
-    Attributes
-    ----------
-    eigenvalues : ndarray of shape (q,)
-        In descending order; columns of `Z` are zero where an eigenvalue is not above 0.
-    Z : ndarray of shape (n, q)
-    onto : ndarray of shape (n, q)
-        V Λ^{-½}: it maps centred similarities to places.
+    Eigenvalues descend. A column of `Z` is zero where its eigenvalue is not above 0.
     """
 
     eigenvalues: FloatArray
@@ -58,26 +52,8 @@ class Placement(NamedTuple):
 
 
 class GramMatrix:
-    """A centred symmetric matrix C S C, from points, a low-rank factor, or the entries of S.
-
-    Parameters
-    ----------
-    factor : array or sparse matrix of shape (n, p), optional
-        F, for S = F Fᵀ: points, or a low-rank approximation.
-    matrix : ndarray of shape (n, n), optional
-        S.
-    centred : bool, default=True
-        Whether means are subtracted; if not, C is the identity.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphcouple.spectral import GramMatrix
-    >>> places = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 1.0]])
-    >>> distances = np.linalg.norm(places[:, None] - places, axis=2)
-    >>> Z = GramMatrix.of_distances(distances).placement(2).Z
-    >>> bool(np.allclose(np.linalg.norm(Z[:, None] - Z, axis=2), distances))
-    True
+    """A centred symmetric matrix C S C, from a `factor` F of S = F Fᵀ (points, or a low-rank approximation) or from
+    S itself, `matrix`; without `centred`, C is the identity.
     """
 
     def __init__(self, factor: Any = None, matrix: Any = None, centred: bool = True) -> None:

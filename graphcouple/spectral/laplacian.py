@@ -57,34 +57,11 @@ class Parts(NamedTuple):
 
 
 class GraphLaplacian:
-    """The Laplacian D − A of a graph with weights A.
+    """The Laplacian D − A of a graph with symmetric weights A of at least 0; the diagonal is ignored.
 
-    Parameters
-    ----------
-    affinity : array or sparse matrix of shape (n, n)
-        A: symmetric, weights of at least 0; the diagonal is ignored. Edges so weak that rounding hides them (below
-        1e-12 of both ends' degrees) are left out.
-    normalized : bool, default=True
-        Whether the weight of a node is its degree, which gives the eigenvectors of D⁻¹ L; else every weight is 1.
-
-    Attributes
-    ----------
-    mass : ndarray of shape (n,)
-        The weight of each node.
-
-    Raises
-    ------
-    ValueError
-        When the weights are not square, not symmetric, negative or not finite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphcouple.spectral import GraphLaplacian
-    >>> path = GraphLaplacian(np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1), normalized=False)
-    >>> values, Z = path.embedding(2)
-    >>> values.round(4)
-    array([0.5858, 2.    ])
+    Edges so weak that rounding hides them (below 1e-12 of both ends' degrees) are left out. If `normalized`, the weight
+    of a node, its `mass`, is its degree, which gives the eigenvectors of D⁻¹ L; else it is 1. Other weights raise
+    `ValueError`.
     """
 
     squared = False

@@ -20,16 +20,8 @@ _REFUSED = "a low-rank approximation needs similarities without negative eigenva
 def nystroem(columns: Callable[[IntArray], FloatArray], n: int, rank: int, rng: np.random.RandomState) -> FloatArray:
     """Return F of shape (n, at most rank), from columns drawn uniformly: S[:, I] S[I, I]^(−½).
 
-    `columns` returns the columns of S at given positions.
-
-    Raises
-    ------
-    ValueError
-        When the drawn part of S has a negative eigenvalue.
-
-    References
-    ----------
-    Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
+    `columns` returns the columns of S at given positions. A negative eigenvalue of the drawn part raises `ValueError`.
+    See Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
     """
     positions = np.sort(rng.choice(n, min(rank, n), replace=False))
     part = columns(positions)
@@ -45,16 +37,9 @@ def pivoted_cholesky(
 ) -> FloatArray:
     """Return F of shape (n, at most rank), a partial Cholesky factor with pivots drawn where the residual is large.
 
-    `columns` returns the columns of S at given positions.
-
-    Raises
-    ------
-    ValueError
-        When S has a negative diagonal entry or residual, so that it is not positive semidefinite.
-
-    References
-    ----------
-    Chen, Epperly, Tropp and Webber (2022), Randomly pivoted Cholesky, algorithm 1.
+    `columns` returns the columns of S at given positions. A negative diagonal entry or residual raises `ValueError`,
+    because S is then not positive semidefinite. See Chen, Epperly, Tropp and Webber (2022), Randomly pivoted Cholesky,
+    algorithm 1.
     """
     residual = np.array(diagonal, dtype=np.float64)
     scale = float(residual.max(initial=0.0))

@@ -21,17 +21,10 @@ _MANY_PARTS = 2000
 
 
 class Eigenmaps(NamedTuple):
-    """An embedding by a Laplacian's eigenvectors.
+    """An embedding by a Laplacian's eigenvectors, each component of the graph by its own.
 
-    Attributes
-    ----------
-    Z : ndarray of shape (n, q)
-    eigenvalues : ndarray of shape (n_parts, q)
-        The eigenvalues of each component; NaN where it has too few nodes.
-    origins : ndarray of shape (n_parts, q)
-        The mean of each component's coordinates.
-    radii : ndarray of shape (n_parts,)
-        The factor of each component's coordinates of unit covariance.
+    Rows of `eigenvalues` and of `origins`, the means of coordinates, are components; an eigenvalue is NaN where a
+    component has too few nodes. `radii` are the factors of each component's coordinates of unit covariance.
     """
 
     Z: FloatArray

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackError
 from sklearn import config_context
+from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple.graphs import FloatArray
@@ -17,16 +18,8 @@ from graphcouple.neighbors.points import dense_if_far, shift_of, shifted, workab
 class LeadingSVD(NamedTuple):
     """Leading singular vectors of X − 1 meanᵀ.
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n, k)
-        (X − 1 meanᵀ)B, where the columns of B are the components.
-    singular_values : ndarray of shape (k,)
-    components : ndarray of shape (k, p)
-        Bᵀ: right singular vectors.
-    mean : ndarray of shape (p,)
-    squared : bool
-        Whether they were computed from a Gram matrix, which halves the correct digits of small singular values.
+    `components` holds Bᵀ, the right vectors, of shape (k, p), and `scores` (X − 1 meanᵀ)B, of shape (n, k). `squared`
+    says whether they come from a Gram matrix, which halves the correct digits of small singular values.
     """
 
     scores: FloatArray
@@ -97,21 +90,19 @@ def _gram_svd(X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     return vectors * singular, singular, inverse[:, None] * (vectors.T @ X)
 
 
+# The centre is the median of this many rows. Rows are pulled in if they lie further from it than three times the
+# 0.9-quantile of the distances. No comparison is recorded.
+_MIDDLE, _MOST_ROWS, _FAR = 1000, 0.9, 3.0
+
+# Rows of which the distances to the centre are computed at once.
+_ROWS_AT_ONCE = 2048
+
 # Sparse matrices of up to this many entries (160 MB in double precision) are made dense.
 _DENSE_ENTRIES = 20_000_000
 
 
 def principal_components(X: Any, n_components: int, rng: np.random.RandomState) -> FloatArray:
-    """Return the coordinates of points along their first principal components, zero-padded if there are fewer.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphcouple.spectral import principal_components
-    >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
-    >>> np.abs(principal_components(X, 1, np.random.RandomState(0)).ravel()).round(12)
-    array([5., 0., 5.])
-    """
+    """Return the coordinates of points along their first principal components, zero-padded if there are fewer."""
     k = min(n_components, *X.shape)
     if sp.issparse(X) and (X.shape[0] * X.shape[1] <= _DENSE_ENTRIES or min(X.shape) <= n_components + 1):
         # At low rank, ARPACK continues from unseeded noise.
@@ -126,3 +117,25 @@ def principal_components(X: Any, n_components: int, rng: np.random.RandomState) 
     with one_blas_thread(int(np.prod(X.shape))):
         Z = leading_svd(X, k, center=True, svd_solver="auto", rng=rng).scores
     return np.pad(Z, ((0, 0), (0, n_components - k)))
+
+
+def far_rows_drawn_in(X: Any) -> Any:
+    """Pull outliers towards the centre, because they would dominate the principal components."""
+    X = sp.csr_array(X) if sp.issparse(X) else X
+    sample = X[:: max(X.shape[0] // _MIDDLE, 1)]
+    if sp.issparse(X):
+        middle = csc_median_axis_0(sp.csc_matrix(sample))
+        sq_dist = X.multiply(X).sum(axis=1) - 2.0 * (X @ middle) + float(middle @ middle)
+    else:
+        middle = np.median(sample, axis=0)
+        parts = (X[a : a + _ROWS_AT_ONCE] - middle for a in range(0, len(X), _ROWS_AT_ONCE))
+        sq_dist = np.concatenate([np.einsum("ij,ij->i", away, away, dtype=np.float64) for away in parts])
+    distances = np.sqrt(np.maximum(sq_dist, 0.0))
+    reach = _FAR * float(np.quantile(distances, _MOST_ROWS))
+    # If nearly all rows are in one place, the other rows are not outliers: they hold all the structure.
+    if not 0.0 < reach < distances.max():
+        return X
+    share = reach / np.maximum(distances, reach)
+    if not sp.issparse(X):
+        return share[:, None] * (X - middle)
+    return sp.csr_array(sp.diags_array(share) @ X + sp.csr_array(1.0 - share[:, None]) @ sp.csr_array(middle[None, :]))

@@ -19,25 +19,7 @@ from graphcouple.summation.radials import (
 )
 
 __all__ = [
-    "MESH_FROM",
-    "SUMMATIONS",
-    "AccuracyWarning",
-    "Auto",
-    "BarnesHut",
-    "EdgeProbability",
-    "EdgeSum",
-    "Exact",
-    "ExactField",
-    "Field",
-    "KernelValue",
-    "LogEdgeProbability",
-    "LogKernel",
-    "LogOnePlusKernel",
-    "ParticleMesh",
-    "RadialFunction",
-    "Summation",
-    "as_summation",
-    "edge_product",
-    "names",
-    "register",
-]
+    "MESH_FROM", "SUMMATIONS", "AccuracyWarning", "Auto", "BarnesHut", "EdgeProbability", "EdgeSum", "Exact",
+    "ExactField", "Field", "KernelValue", "LogEdgeProbability", "LogKernel", "LogOnePlusKernel", "ParticleMesh",
+    "RadialFunction", "Summation", "as_summation", "edge_product", "names", "register",
+]  # fmt: skip

@@ -84,7 +84,6 @@ class Auto(SummationOfSets):
     single_from = MESH_FROM
 
     def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:
-        """Return the summation used for these points."""
         summation = self._fast(Z, radial)
         if self._is_doubtful(summation, Z, radial) and not error_of_unit_charges(summation, Z, radial) <= TOLERATED:
             return self._for_crowded(Z, radial)
@@ -139,13 +138,11 @@ class Auto(SummationOfSets):
     def potentials(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potentials of several sets of charges; see `Summation.potentials`."""
         return self._checked_potentials(self._fast(Z, radial), Z, radial, charges, outputs)
 
     def low_rank(
         self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potential of charges of pairs; see `Summation.low_rank`."""
         summation = self._fast(Z, radial)
         if summation is not self._mesh:
             return summation.low_rank(Z, radial, left, right, **outputs)

@@ -65,7 +65,6 @@ class BarnesHut(Summation):
     def potential(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         n, n_dims = Z.shape
         if not 2 <= n_dims <= 3:
             remedy = "'particle_mesh' or 'exact'" if n_dims == 1 else "'exact'"

@@ -146,7 +146,6 @@ class SummationOfSets(Summation):
     def potential(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         sets = np.ones((1, len(Z))) if charges is None else charges[None]
         potentials, gradients = self.potentials(Z, radial, sets, **outputs)
         return potentials[0], gradients[0]

@@ -195,7 +195,6 @@ class Hyperbolic(Space):
         return self.chart(check_embedding(Z))[0]
 
     def pulled(self, Z: FloatArray, pulls: FloatArray, bends: FloatArray) -> FloatArray:
-        """Return derivatives in z from derivatives in p and b."""
         x = np.asarray(Z, dtype=np.float64) / self.radius
         c = np.sqrt(1.0 + 0.25 * np.square(x).sum(axis=1))
         component = bends - np.einsum("ia,ia->i", x, pulls) / (8.0 * c**3)
@@ -221,7 +220,6 @@ class Hyperbolic(Space):
         return 2.0 * self.radius * np.arcsinh(half), 1.0 / np.sqrt(1.0 + half**2)
 
     def of_chord(self, radial: RadialFunction) -> RadialFunction:
-        """Return φ(d²) as a function of the squared chord."""
         return _OfHyperbolicChord(radial, self.radius)
 
 
@@ -260,7 +258,6 @@ class Spherical(Space):
         return self.chart(check_embedding(Z))[0]
 
     def pulled(self, Z: FloatArray, pulls: FloatArray, bends: FloatArray) -> FloatArray:
-        """Return derivatives in z from derivatives in p and b."""
         x = np.asarray(Z, dtype=np.float64) / self.radius
         r = np.linalg.norm(x, axis=1)
         share, away = np.sinc(r / np.pi), np.maximum(r, _NEAR_CENTRE)
@@ -275,7 +272,6 @@ class Spherical(Space):
         return np.where(beyond, turn - lengths % turn, lengths % turn), np.where(beyond, -1.0, 1.0)
 
     def of_chord(self, radial: RadialFunction) -> RadialFunction:
-        """Return φ(d²) as a function of the squared chord."""
         return _OfSphericalChord(radial, self.radius)
 
 
@@ -291,14 +287,12 @@ class CurvedSums(Summation):
     def potential(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         if len(Z) > MOST_POINTS:
             raise ValueError(f"sums in {self.space} compare all pairs of at most {MOST_POINTS} points, got {len(Z)}.")
         row = np.ones(len(Z)) if charges is None else charges
         return curved_sums(self.space, Z, radial, row[None], None, self.n_jobs, **outputs)
 
     def edge_sum(self, *arguments: Any, **options: Any) -> EdgeSum:
-        """Return the sum over edges in this space; see `EdgeSum`."""
         edges = CurvedEdges(*arguments, **options)
         edges.space = self.space
         return edges
@@ -312,7 +306,6 @@ class CurvedEdges(EdgeSum):
     def evaluate(
         self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
     ) -> tuple[float, FloatArray]:
-        """Return the sum and its gradient in `Z`; see `EdgeSum.evaluate`."""
         value, gradient = 0.0, np.zeros(Z.shape)
         outputs = {"with_potential": with_value, "with_gradient": with_gradient}
         parts: list[tuple[Any, Any]] = [(weights[None], edges) for *edges, weights in self._parts]

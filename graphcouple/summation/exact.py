@@ -39,7 +39,6 @@ class Exact(Summation):
     def potential(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         right = np.ones((1, len(Z))) if charges is None else charges[None]
         if not radial.tabulated:
             return sum_pairs(Z, radial, self.n_jobs, right, **outputs)
@@ -56,7 +55,6 @@ class Exact(Summation):
     def low_rank(
         self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
         first, second = (np.ascontiguousarray(factor, dtype=np.float64) for factor in (left, right))
         return sum_low_rank(Z, self._sources(Z, radial), first, second, NO_CHARGES, self.n_jobs, **outputs)
 

@@ -44,7 +44,6 @@ class ExactField(Field):
         self.radial, self.charges, self.n_jobs = radial, np.ascontiguousarray(charges, dtype=np.float64), n_jobs
 
     def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the potentials at places and their gradients."""
         return sum_rows(places, self.points, self.radial, self.charges, self.n_jobs, itself=False)
 
 
@@ -97,7 +96,6 @@ class MeshField(Field):
         self._low, self._high = bounds(exact.points)
 
     def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the potentials at places and their gradients."""
         n_jobs = self._exact.n_jobs
         outside = np.any((places < self._low) | (places > self._high), axis=1)
         queries = np.where(outside[:, None], self._low, places)

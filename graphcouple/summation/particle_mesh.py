@@ -140,7 +140,8 @@ class ParticleMesh(SummationOfSets):
 
     def coarse(self) -> ParticleMesh:
         """Return a mesh that omits near pairs from 20,000 points on; functions not smooth at zero are then softened."""
-        return changed(self, _softens=True)
+        # The transforms are the same, and a step of exaggerated descent would compute them anew.
+        return changed(self, _softens=True, _transforms=self._transforms, _idle=self._idle)
 
     def potentials(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **outputs: bool

@@ -7,15 +7,7 @@ from graphcouple.theory.normalizers import LogNormalizer
 from graphcouple.theory.wishart import PrecisionPosterior
 
 __all__ = [
-    "DegeneracyReport",
-    "EnumeratedPosterior",
-    "LogNormalizer",
-    "PairwiseMRF",
-    "PrecisionPosterior",
-    "component_indicators",
-    "degeneracy_report",
-    "enumerate_graphs",
-    "finite_epsilon_posterior",
-    "laplacian",
+    "DegeneracyReport", "EnumeratedPosterior", "LogNormalizer", "PairwiseMRF", "PrecisionPosterior",
+    "component_indicators", "degeneracy_report", "enumerate_graphs", "finite_epsilon_posterior", "laplacian",
     "split",
-]
+]  # fmt: skip

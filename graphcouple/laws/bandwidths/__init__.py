@@ -6,12 +6,6 @@ from graphcouple.laws.bandwidths.local import LocalConnectivity, SelfTuning
 from graphcouple.laws.bandwidths.perplexity import ENTROPY_TOLERANCE, Perplexity
 
 __all__ = [
-    "ENTROPY_TOLERANCE",
-    "Bandwidth",
-    "ConstantBandwidth",
-    "DistanceRows",
-    "LeaveOneOut",
-    "LocalConnectivity",
-    "Perplexity",
-    "SelfTuning",
-]
+    "ENTROPY_TOLERANCE", "Bandwidth", "ConstantBandwidth", "DistanceRows", "LeaveOneOut", "LocalConnectivity",
+    "Perplexity", "SelfTuning",
+]  # fmt: skip

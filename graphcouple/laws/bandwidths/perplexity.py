@@ -80,8 +80,8 @@ class Perplexity(Bandwidth):
             return self
         reduced = n_others / 3.0 if n_others > 3 else 0.5 * (1.0 + n_others)
         warn(
-            f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}, the usual third of the other points: it must "
-            f"be below {n_others}, their number (n_samples = {n_points})."
+            f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}: it must be below {n_others}, the number of "
+            f"other points (n_samples = {n_points}), and usually is a third of it."
         )
         return Perplexity(reduced) if n_others > 1 else ConstantBandwidth()
 

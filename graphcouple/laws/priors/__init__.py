@@ -25,25 +25,8 @@ from graphcouple.laws.priors.repeated import RepeatedPosterior
 from graphcouple.laws.priors.unit_out_degree import UnitOutDegree, UnitOutDegreePosterior
 
 __all__ = [
-    "BINARY",
-    "N_EDGES",
-    "ONE_EACH",
-    "PRIORS",
-    "BalancedPosterior",
-    "Binary",
-    "BinaryPosterior",
-    "DoublyStochastic",
-    "FixedEdges",
-    "FixedEdgesPosterior",
-    "GraphPosterior",
-    "GraphPrior",
-    "MixturePosterior",
-    "RandomGraph",
-    "RepeatedPosterior",
-    "UnitOutDegree",
-    "UnitOutDegreePosterior",
-    "as_prior",
-    "confined_partition",
-    "draw_by_inversion",
-    "register",
-]
+    "BINARY", "N_EDGES", "ONE_EACH", "PRIORS", "BalancedPosterior", "Binary", "BinaryPosterior", "DoublyStochastic",
+    "FixedEdges", "FixedEdgesPosterior", "GraphPosterior", "GraphPrior", "MixturePosterior", "RandomGraph",
+    "RepeatedPosterior", "UnitOutDegree", "UnitOutDegreePosterior", "as_prior", "confined_partition",
+    "draw_by_inversion", "register",
+]  # fmt: skip

@@ -132,7 +132,6 @@ class BalancedPosterior(UnitOutDegreePosterior):
         return np.exp(self._balanced())
 
     def entropy(self) -> float:
-        """Return the sum of the rows' entropies, in nats."""
         return -sum_x_log_x(self.edge_means)[0]
 
     def _log_weight(self, at: Any, counts: FloatArray) -> float:
@@ -268,12 +267,13 @@ class DoublyStochastic(GraphPrior):
 def _in_logs(kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float, FloatArray | None]:
     """Return the log-partition and its gradient by Sinkhorn's steps in logarithms, for kernels that underflow."""
     f = np.zeros(len(Z))
+    log_sums = row_log_sums(kernel, Z, f)
     # Any f gives an upper bound, and descent leaves such embeddings at once.
-    for _ in range(int(np.clip(_MOST_PAIRS_IN_LOGS // len(Z) ** 2, 2, _MOST_IN_LOGS))):
-        log_sums = row_log_sums(kernel, Z, f)
+    for _ in range(1, int(np.clip(_MOST_PAIRS_IN_LOGS // len(Z) ** 2, 2, _MOST_IN_LOGS))):
         if not np.abs(f + log_sums).max() > _TOLERANCE_OF_RUNS:
             break
         f = 0.5 * (f - log_sums)
+        log_sums = row_log_sums(kernel, Z, f)
     value = float(np.expm1(f + log_sums).sum() - 2.0 * f.sum())
     if not with_gradient:
         return value, None

@@ -105,7 +105,6 @@ class MixturePosterior(RandomGraph):
 
     @property
     def own_means(self) -> FloatArray:
-        """The expected number of edges among the points that each node stands for."""
         return sum((w * law.own_means for w, law in zip(self.weights, self.laws, strict=True)), np.zeros(self.n_nodes))
 
     @cached_property

@@ -65,11 +65,12 @@ class GraphPosterior(RandomGraph):
         return {**vars(self), "_parameters": self.natural_parameters, "recompute": None}
 
     def take_means(self) -> FloatArray:
-        """Return `edge_means` in an array that the caller may change; see `recompute`."""
         if self.n_edges <= MANY_EDGES:
             return super().take_means()
         # If there are very many means, they are computed at each use.
         means = self.edge_means
+        if isinstance(getattr(type(self), "edge_means", None), cached_property):
+            del vars(self)["edge_means"]
         if self.recompute is not None:
             self._parameters = None
         return means
@@ -111,7 +112,6 @@ class GraphPosterior(RandomGraph):
         """Return −E[log P(W)], in nats."""
 
     def least_entropy(self) -> float:
-        """Return the entropy, in nats."""
         return self.entropy()
 
     @abstractmethod
@@ -143,7 +143,6 @@ class GraphPosterior(RandomGraph):
         return graph
 
     def sample_edges(self, rng: Rng = None) -> tuple[IntArray, IntArray]:
-        """Draw one graph as the starts and ends of its edges, each edge once, whatever its count; see `sample`."""
         at, _ = self._draw(np.random.default_rng(rng))
         return self.support.rows[at], self.support.indices[at]
 
