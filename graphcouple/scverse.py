@@ -201,7 +201,7 @@ def transform(
         )
     else:
         points = _on_components_of(reference, query, n_pcs, layer)
-    _write(query, key_added, estimator.transform(points))
+    _write(query, key_added, np.asarray(estimator.transform(points)))
     return query if copy else None
 
 

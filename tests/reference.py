@@ -12,6 +12,20 @@ import graphcouple as gc
 from graphcouple.couplings.recipes import Problem, as_coupling
 from graphcouple.summation import as_summation
 
+
+@dataclass(frozen=True)
+class Parabola(gc.Kernel):
+    """1 − d²/w², which is 0 beyond a distance."""
+
+    width: float = 1.0
+
+    def log(self, sq_dist):
+        return np.log(np.maximum(0.0, 1.0 - sq_dist / self.width**2))
+
+    def grad_log(self, sq_dist):
+        return np.where(sq_dist < self.width**2, -1.0 / (self.width**2 - sq_dist), 0.0)
+
+
 KERNELS = {
     "gaussian": gc.Gaussian(),
     "exponential": gc.Exponential(),

@@ -9,7 +9,7 @@ import graphcouple as gc
 from graphcouple.kernels import ScaledKernel, measured
 from tests.extensions.kernel import Laplace
 from tests.extensions.prior import TwoOut
-from tests.reference import KERNELS
+from tests.reference import KERNELS, Parabola
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS.values(), ScaledKernel(gc.Student(), -0.7)], ids=repr)
@@ -112,17 +112,6 @@ def test_derivatives_are_compared_where_differences_resolve_the_kernel():
     assert gc.check_kernel(Waves()).order_at_zero == 2.0
     with pytest.raises(ValueError, match="not the derivative"):
         gc.check_kernel(Waves(0.6))
-
-
-@dataclass(frozen=True)
-class Parabola(gc.Kernel):
-    width: float = 1.0
-
-    def log(self, sq_dist):
-        return np.log(np.maximum(0.0, 1.0 - sq_dist / self.width**2))
-
-    def grad_log(self, sq_dist):
-        return np.where(sq_dist < self.width**2, -1.0 / (self.width**2 - sq_dist), 0.0)
 
 
 @dataclass(frozen=True)

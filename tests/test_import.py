@@ -1,5 +1,7 @@
+import functools
 import importlib
 import inspect
+import pkgutil
 import subprocess
 import sys
 
@@ -53,3 +55,19 @@ def test_version_comes_from_one_place():
     from importlib.metadata import version
 
     assert gc.__version__ == version("graphcouple")
+
+
+def test_every_public_method_is_described_by_its_class_or_a_base():
+    """Methods that do as the base's description says have none of their own."""
+    missing = set()
+    for info in pkgutil.walk_packages(gc.__path__, "graphcouple."):
+        if info.name == "graphcouple.__main__":
+            continue
+        for owner in vars(importlib.import_module(info.name)).values():
+            if not (inspect.isclass(owner) and owner.__module__ == info.name and owner.__name__[0] != "_"):
+                continue
+            members = {name: value for name, value in vars(owner).items() if name[0] != "_"}
+            kinds = (property, functools.cached_property, staticmethod, classmethod)
+            described = {n: v for n, v in members.items() if inspect.isfunction(v) or isinstance(v, kinds)}
+            missing |= {f"{info.name}.{owner.__name__}.{n}" for n in described if not inspect.getdoc(getattr(owner, n))}
+    assert missing == set()

@@ -1,7 +1,6 @@
 """Scales of largest leave-one-out likelihood, against dense sums and closed forms."""
 
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import kneighbors_graph
 
 import graphcouple as gc
+from tests.reference import Parabola
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3)) * [3.0, 1.0, 1.0]
@@ -36,17 +36,6 @@ def test_the_shared_scale_maximises_the_trimmed_likelihood(kernel):
     _, scale = gc.LeaveOneOut(dim=3).fit(cdist(X, X, "sqeuclidean"), kernel)
     assert np.ptp(scale) == 0.0
     assert -loss(np.log(scale[0])) == pytest.approx(-best.fun, abs=1e-10)
-
-
-@dataclass(frozen=True)
-class Parabola(gc.Kernel):
-    reach: float = 1.0
-
-    def log(self, sq_dist):
-        return np.log(np.maximum(1.0 - sq_dist / self.reach**2, 0.0))
-
-    def grad_log(self, sq_dist):
-        return -1.0 / np.maximum(self.reach**2 - sq_dist, 1e-300)
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero encountered in log:RuntimeWarning")

@@ -7,8 +7,10 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
+from graphcouple.estimators import base
 from graphcouple.estimators.rows import nearest_to_means
 from graphcouple.spectral import principal_components
+from tests.reference import Parabola
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 6)) + 4.0 * RNG.integers(0, 3, (200, 1))
@@ -108,3 +110,54 @@ def test_kernels_with_wrong_arguments_or_values_are_named():
         gc.KernelPCA(kernel="rbf", kernel_params={"gamma": "scale"}).fit(X)
     with pytest.raises(ValueError, match="kernel must return one number"):
         gc.KernelPCA(kernel=lambda a, b: a * b).fit(X)
+
+
+def test_two_far_outliers_do_not_flatten_the_start():
+    """Of principal components, they would be all that shows."""
+    groups = np.concatenate([RNG.normal(size=(60, 8)) + 12.0 * k * np.eye(8)[k] for k in range(3)])
+    far = np.concatenate([groups, np.full((1, 8), 400.0), np.full((1, 8), -300.0)])
+    Z = gc.initializations.initialize("auto", far, gc.TSNE(perplexity=10).sentence.input.posterior(far), 2, 0)
+    means = Z[:180].reshape(3, 60, 2).mean(axis=1)
+    gaps = np.linalg.norm(means - np.roll(means, 1, axis=0), axis=1)
+    assert gaps.min() > 0.1 * np.abs(Z).max()
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=")
+def test_few_points_are_told_apart_on_a_map_of_any_size():
+    few = X[:4]
+    tsne = gc.TSNE(random_state=0, max_iter=20).fit(few)
+    between = tsne.embedding_[:3] + 0.1 * (tsne.embedding_[1:] - tsne.embedding_[:3])
+    usual = tsne.inverse_transform(between)
+    tsne.embedding_ = 1e3 * tsne.embedding_
+    np.testing.assert_allclose(tsne.inverse_transform(1e3 * between), usual, rtol=1e-6)
+    assert (np.linalg.norm(usual[:, None] - few, axis=2).argmin(axis=1) == np.arange(3)).all()
+
+
+def test_a_store_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"store='.*missing.*' cannot be written"):
+        gc.search(X, "presets", budget="1 trials", store=tmp_path / "missing" / "fits.jsonl", random_state=0)
+
+
+def test_copies_that_count_once_take_the_memory_of_one(monkeypatch):
+    asked = []
+    monkeypatch.setattr(base, "warn_if_too_large", lambda sentence, n, *_: asked.append(n))
+    gc.TSNE(unique=True, perplexity=5, max_iter=2, random_state=0).fit(np.repeat(X[:40], 3, axis=0))
+    assert asked == [40]
+
+
+def test_what_a_search_returns_takes_new_rows():
+    found = gc.search(X, {"map": gc.TSNE(perplexity=5, n_neighbors=15, max_iter=2)}, budget="1 trials", random_state=0)
+    assert found["map"].update(X[:5] + 0.1).embedding_.shape == (205, 2)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero encountered in log:RuntimeWarning", "ignore:the graph")
+def test_eigenmaps_refuse_new_rows_without_an_edge():
+    law = gc.GraphModel(Parabola(), "B", gc.ConstantBandwidth(5.0))
+    eigenmaps = gc.LaplacianEigenmaps(input=law).fit(X)
+    with pytest.raises(ValueError, match="1 rows of X_new, the first of them row 1, have no edge"):
+        eigenmaps.transform([X[0], X[0] + 1e4])
+
+
+def test_estimates_refuse_terms_that_name_rows():
+    with pytest.raises(ValueError, match="terms hold values for the rows of X"):
+        gc.estimate(gc.TSNE(terms=[gc.Anchors([0], [[0.0, 0.0]])]), 1000, 5)

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer
 
 import graphcouple as gc
 from graphcouple.neighbors import distances_of, neighbors_among
 from graphcouple.neighbors.points import as_points
+from tests.reference import Parabola
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -100,3 +102,35 @@ def test_scales_and_weights_that_lose_their_digits_are_refused():
     for weight, edges_per_node in ((1e-6, None), (0.5, 1e-6)):
         with pytest.raises(ValueError, match=r"no edges of weight .* or raise edges_per_node"):
             gc.laws.communities(gc.Binary().around(W * weight), edges_per_node=edges_per_node)
+
+
+def test_distances_to_new_rows_may_differ_in_number():
+    """Without a number of neighbours, a row takes all that it stores, whatever the other rows store."""
+    D = cdist(X, X)
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), metric="precomputed").given(D)
+    new = sp.csr_array(np.where(RNG.random((5, 60)) < 0.5, cdist(RNG.normal(size=(5, 3)), X), 0.0))
+    together, alone = law.new_edges(new), [law.new_edges(new[[i]]) for i in range(5)]
+    assert (np.diff(together.support.indptr) == np.diff(new.indptr)).all()
+    for i, edges in enumerate(alone):
+        row = slice(*together.support.indptr[i : i + 2])
+        np.testing.assert_array_equal(together.means[row], edges.means)
+        assert together.isolation[i] == pytest.approx(edges.isolation[0], rel=1e-12)
+    np.testing.assert_allclose(law.new_edges(D[:5] + 1.0).isolation, law.new_edges(sp.csr_array(D[:5] + 1.0)).isolation)
+
+
+def test_a_squared_metric_has_no_theorem():
+    model = gc.GraphModel(gc.Student(), "D", metric="sqeuclidean")
+    with pytest.raises(ValueError, match="is not known to depend on differences"):
+        gc.theory.degeneracy_report(model, X)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero encountered in log:RuntimeWarning")
+def test_edges_that_a_kernel_rules_out_are_no_ends_of_copies():
+    weights = RNG.integers(1, 4, size=20).astype(float)
+    law = gc.GraphModel(Parabola(), "D", gc.ConstantBandwidth(2.0))
+    weighted, repeated = (
+        law.posterior(X[:20], sample_weight=weights),
+        law.posterior(np.repeat(X[:20], weights.astype(int), axis=0)),
+    )
+    assert weighted.n_edges < 20 * 19
+    assert weighted.least_entropy() == pytest.approx(repeated.entropy(), rel=1e-9)

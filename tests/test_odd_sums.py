@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ import scipy.sparse as sp
 import graphcouple as gc
 from graphcouple.couplings import Confinement
 from graphcouple.graphs import Support
+from graphcouple.laws.priors import doubly_stochastic, posterior
 from graphcouple.spectral import GraphLaplacian, low_rank
-from graphcouple.summation import EdgeSum, LogKernel, edge_product, fields
+from graphcouple.summation import EdgeSum, LogKernel, edge_product, fields, particle_mesh
+from graphcouple.summation.transforms import Grid
 
 RNG = np.random.default_rng(0)
 
@@ -136,3 +139,51 @@ def test_infinite_degrees_of_freedom_and_answers_of_callbacks_are_refused():
             gc.PrecisionCrossEntropy(X, **{name: np.inf})
     with pytest.raises(TypeError, match="callback must return whether to stop the run, or None, got ndarray"):
         gc.CCPCA(perplexity=3, random_state=0, callback=lambda *_: np.ones(2)).fit(X)
+
+
+def test_steps_of_exaggerated_descent_share_the_transform_of_a_grid(monkeypatch):
+    made, make = [], particle_mesh.kernel_transform
+    monkeypatch.setattr(particle_mesh, "kernel_transform", lambda *of: made.append(of) or make(*of))
+    mesh = gc.summation.ParticleMesh()
+    for _ in range(3):
+        mesh.coarse().potential(RNG.normal(size=(3000, 2)).clip(-3.0, 3.0), gc.summation.KernelValue(gc.Student()))
+    assert len(made) == 1
+
+
+def test_balancing_that_breaks_off_still_bounds_the_log_partition(monkeypatch):
+    """Any factors give an upper bound, at their own sums."""
+    far = 30.0 * RNG.normal(size=(40, 2))
+    balanced = doubly_stochastic._in_logs(gc.Gaussian(), far, False)[0]
+    monkeypatch.setattr(doubly_stochastic, "_MOST_PAIRS_IN_LOGS", 0)
+    assert doubly_stochastic._in_logs(gc.Gaussian(), far, False)[0] >= balanced
+
+
+def test_a_plan_leaves_its_labels_alone():
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(5)).posterior(RNG.normal(size=(40, 3)))
+    labels = np.arange(40, dtype=np.int64) % 4
+    plan = gc.couplings.Plan(gc.CrossEntropy(law, gc.GraphModel("student", "E")), labels)
+    _, moves = plan.improve(RNG.normal(size=(4, 2)), np.random.RandomState(0))
+    assert moves > 0
+    np.testing.assert_array_equal(labels, np.arange(40) % 4)
+
+
+def test_means_that_a_law_keeps_are_not_overwritten(monkeypatch):
+    class Kept(type(gc.UnitOutDegree().posterior(np.zeros((3, 3))))):
+        edge_means = cached_property(lambda self: super().edge_means)
+
+    monkeypatch.setattr(posterior, "MANY_EDGES", 0)
+    law = Kept(Support.all_pairs(4), RNG.normal(size=12))
+    before = law.edge_means.copy()
+    law.take_means()[:] = 0.0
+    np.testing.assert_array_equal(law.edge_means, before)
+
+
+def test_a_sum_over_pages_and_tiles_keeps_all_its_transforms(monkeypatch):
+    """A page may take more memory than is kept otherwise."""
+    monkeypatch.setattr(particle_mesh, "_MOST_KEPT", 0)
+    mesh, student = gc.summation.ParticleMesh(), gc.summation.KernelValue(gc.Student())
+    grids = [Grid(np.zeros(2), 1.0, (32, 32), np.float64, 16.0)]
+    for level in (4, 16, 64):
+        grids.append(Grid(np.zeros(2), 1.0 / level, (128, 128), np.float64, 16.0 / level**2, coarse=grids[-1]))
+    first, second = ([mesh._transform(student, grid) for grid in reversed(grids)] for _ in range(2))
+    assert all(one is other for one, other in zip(first, second, strict=True))

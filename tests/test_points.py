@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 import graphcouple as gc
 from graphcouple.couplings.fixed_map import NormalizedMap
 from graphcouple.summation import Exact, LogKernel
-from tests.test_leave_one_out import Parabola
+from tests.reference import Parabola
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -160,9 +160,6 @@ class CouplingEstimator(PlacesNewPoints):
         X = self._points_of(X)
         if X is not None:
             self.models(X.shape[0])
-            # Sparse points, distances and known neighbours have no dense copies.
-            if self.n_landmarks is None and not (issparse(X) or self.takes_distances or neighbors is not None):
-                warn_if_too_large(self.sentence, X.shape[0], X.shape[1], X.dtype.itemsize)
         sentence, begun = continued(self, self.sentence, X), check_random_state(self.random_state)
         snapshots, rng = snapshots_of(
             self, begun, resume, X=X, y=y, start=sentence.init, neighbors=neighbors, sample_weight=sample_weight
@@ -174,6 +171,10 @@ class CouplingEstimator(PlacesNewPoints):
             rows, sentence, landmarks = self._of_landmarks(rows, sentence, rng)
         if self.unique and X is not None:
             rows, sentence, equal = self._gathered(rows, sentence)
+        # Sparse points, distances and known neighbours have no dense copies.
+        dense = X is not None and not (issparse(X) or self.takes_distances or neighbors is not None)
+        if dense and self.n_landmarks is None:
+            warn_if_too_large(self.sentence, rows.X.shape[0], rows.X.shape[1], rows.X.dtype.itemsize)
         result = self._carry_out(sentence, rows, rng, snapshots=snapshots)
         if X is not None and not (result.solution.stopped or self.terms):
             by_number = hasattr(self, "n_neighbors") and not hasattr(self, "perplexity")

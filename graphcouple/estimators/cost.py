@@ -126,6 +126,8 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
     sentence = model.sentence
     if not is_made(sentence.init):
         raise ValueError("init is an array of places, which has a size of its own; estimate with init='random'.")
+    if sentence.names_rows:
+        raise ValueError("terms hold values for the rows of X, which the trial has not; estimate without these terms.")
     dtype = as_points(np.zeros((2, 1), dtype=dtype)).dtype
     memory = memory_of(sentence, n, p, dtype.itemsize)
     all_pairs = _sums_all_pairs(sentence, n)

@@ -15,6 +15,7 @@ from graphcouple.estimators.spectral import warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray, as_csr
 from graphcouple.laws import GraphLaw
 from graphcouple.laws.copies import refuse_weights
+from graphcouple.laws.given import refuse_alone
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import coordinates_of
 from graphcouple.spectral import GraphLaplacian, embed_parts, graph_laplacian
@@ -168,6 +169,7 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
         edges = self._given.new_edges(X, self.n_jobs)
         weights, part = self._own_part(self._reweighed_edges(edges.to_csr()))
         mass = np.asarray(weights.sum(axis=1))[:, None]
+        refuse_alone(mass[:, 0] == 0.0)
         origin, values = self._fixed["origins"][part], self._fixed["eigenvalues"][part]
         # Edges of fitted points count in both directions, so a new point's degree is twice its edges'.
         share = 1.0 - values / (1.0 if self._fixed.get("normalized", self.normalized) else 2.0 * mass)

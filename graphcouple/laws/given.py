@@ -62,7 +62,7 @@ class NewEdges:
     @cached_property
     def mass(self) -> FloatArray:
         """The sum of each row's means."""
-        return np.add.reduceat(self.means, self.support.indptr[:-1])
+        return np.asarray(self.to_csr().sum(axis=1))
 
     def normalized(self) -> sp.csr_array:
         """Return the means divided by each row's sum, as a sparse matrix of shape (n_new, n_points).

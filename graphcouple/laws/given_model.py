@@ -71,7 +71,7 @@ class ConditionedModel(ConditionedLaw):
         del sq_dist, rows
         if copies is not None:
             own = model.kernel.log(np.zeros(support.n_nodes))
-            law = law_with_copies(model.prior, support, log_kernel, copies, own, model.symmetrize)
+            law, copies = law_with_copies(model.prior, support, log_kernel, copies, own, model.symmetrize)
             return RepeatedPosterior(self._with_targets(law), copies, model.prior)
         posterior = model.prior.posterior_on(support, log_kernel)
         return self._with_targets(symmetrized(posterior, model.symmetrize) if model.symmetrize else posterior)

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from graphcouple._support.validation import check_integer
-from graphcouple.graphs import FloatArray, IntArray, as_csr
+from graphcouple.graphs import FloatArray, IntArray, Support, as_csr
 from graphcouple.spectral.eigen import SYMMETRIC, smallest
 
 # A gap is large if it is at least this share of the largest gap.
@@ -78,9 +78,18 @@ class GraphLaplacian:
         gap, heaviest = sp.coo_array(abs(A - A.T)), others.max(axis=1).toarray().ravel()
         if (gap.data > SYMMETRIC * np.maximum(heaviest[gap.row], heaviest[gap.col])).any():
             raise ValueError("affinity must be symmetric; take A + A.T.")
-        self.affinity = _without_weak_edges(A)
-        self.normalized = normalized
-        self.degrees = np.asarray(self.affinity.sum(axis=1)).ravel()
+        self._take(_without_weak_edges(A), normalized)
+
+    @classmethod
+    def of_symmetric(cls, affinity: sp.csr_array, normalized: bool = True) -> GraphLaplacian:
+        """Return the Laplacian of a matrix known to be symmetric, of finite weights of at least 0: checks take long."""
+        self = cls.__new__(cls)
+        self._take(_without_weak_edges(affinity), normalized)
+        return self
+
+    def _take(self, A: sp.csr_array, normalized: bool) -> None:
+        self.affinity, self.normalized = A, normalized
+        self.degrees = np.asarray(A.sum(axis=1)).ravel()
         self.mass = np.where(self.degrees > 0, self.degrees, 1.0) if normalized else np.ones(A.shape[0])
 
     @property
@@ -95,7 +104,7 @@ class GraphLaplacian:
 
     def among(self, members: IntArray) -> GraphLaplacian:
         """Return the Laplacian of some of the nodes."""
-        return GraphLaplacian(self.affinity[members][:, members], self.normalized)
+        return GraphLaplacian.of_symmetric(self.affinity[members][:, members], self.normalized)
 
     def times(self, V: FloatArray) -> FloatArray:
         """Return D^{-½} L D^{-½} V if normalised, else L V, for V of shape (n,) or (n, m)."""
@@ -184,11 +193,11 @@ class ReconstructionLaplacian(GraphLaplacian):
 
 def _without_weak_edges(A: sp.csr_array) -> sp.csr_array:
     """Return a graph without its diagonal and without edges that rounding hides from the eigenvectors."""
-    edges = sp.coo_array(A)
-    is_edge = edges.row != edges.col
-    roots = np.sqrt(np.bincount(edges.row[is_edge], weights=edges.data[is_edge], minlength=A.shape[0]))
-    keep = is_edge & (edges.data > _NEGLIGIBLE * roots[edges.row] * roots[edges.col])
-    return sp.csr_array((edges.data[keep], (edges.row[keep], edges.col[keep])), shape=A.shape)
+    edges = Support(A.indptr, A.indices)
+    keep = edges.rows != edges.indices
+    roots = np.sqrt(np.bincount(edges.rows, weights=np.where(keep, A.data, 0.0), minlength=A.shape[0]))
+    keep &= A.data > _NEGLIGIBLE * roots[edges.rows] * roots[edges.indices]
+    return A if keep.all() else edges.select(keep).to_csr(A.data[keep])
 
 
 def graph_laplacian(posterior: Any, normalized: bool = True) -> GraphLaplacian:
@@ -199,7 +208,9 @@ def graph_laplacian(posterior: Any, normalized: bool = True) -> GraphLaplacian:
     Graph-coupling paper, section 3.2: under a Gaussian latent kernel, −E[log k] of the embedding is ½ Tr(Zᵀ E[L] Z).
     """
     means = posterior.support.to_csr(np.asarray(posterior.edge_means, dtype=np.float64))
-    return GraphLaplacian(means + means.T, normalized)
+    affinity = sp.csr_array(means + means.T)
+    affinity.sum_duplicates()
+    return GraphLaplacian.of_symmetric(affinity, normalized)
 
 
 def normalized_similarity(affinity: Any) -> sp.csr_array:

@@ -46,8 +46,9 @@ _SPACING = 1.0 / 3.0
 # A cubic B-spline reaches two nodes; one more keeps rounding inside the grid.
 _MARGIN = 3
 
-# Bytes of cached transforms of recent grids; two are always kept, because one sum may need both.
-_MOST_KEPT = 2**25
+# Bytes of cached transforms of recent pages; two are always kept, because one sum may need both. A sum needs a few
+# transforms of tiles too, of 33 kB each.
+_MOST_KEPT, _MOST_TILES = 2**25, 64
 
 # Rows of a band; threads write to every second band. Wider than a spline's reach of 4, with few points in each.
 _BAND = 8
@@ -195,9 +196,9 @@ class ParticleMesh(SummationOfSets):
         self, points: FloatArray, charges: FloatArray, grid: Grid, transform: Transform
     ) -> Iterator[FloatArray]:
         """Yield the field of each set of charges, in memory that the next one overwrites."""
-        work = self._workspace(grid, transform)
+        work, by_rows = self._workspace(grid, transform), self._by_rows(points, grid)
         for row in charges:
-            self._spread(points, row, grid, work.charges)
+            self._spread(points, row, grid, by_rows, work.charges)
             yield self._convolve(work, transform)
         self._idle.append(work)
 
@@ -280,9 +281,10 @@ class ParticleMesh(SummationOfSets):
             assert grid.coarse.edge is not None
             transform = tile_transform(radial, grid, grid.coarse.edge, TILE)
         self._transforms[key] = transform
-        size = sum(transform.values.nbytes for transform in self._transforms.values())
-        while len(self._transforms) > 2 and size > _MOST_KEPT:
-            size -= self._transforms.popitem(last=False)[1].values.nbytes
+        pages, tiles = ([other for other in self._transforms if other[3] is of_page] for of_page in (True, False))
+        is_much = sum(self._transforms[page].values.nbytes for page in pages) > _MOST_KEPT
+        for old in (pages[:-2] if is_much else []) + tiles[:-_MOST_TILES]:
+            del self._transforms[old]
         return transform
 
     def _workspace(self, grid: Grid, transform: Transform) -> _Workspace:
@@ -295,15 +297,19 @@ class ParticleMesh(SummationOfSets):
         # Compiled loops always see grids in double precision, so that they are compiled only once.
         return _Workspace(np.empty(grid.shape), np.empty(half, dtype=dtype), np.empty(grid.shape))
 
-    def _spread(self, points: FloatArray, charges: FloatArray, grid: Grid, field: FloatArray) -> None:
+    def _by_rows(self, points: FloatArray, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the order of points by rows of the grid, and where each row starts in it."""
         rows, places = np.empty(len(points), dtype=np.int32), (points, grid.origin, grid.spacing)
         over_rows(len(points), self.n_jobs, grid_rows, *places, rows, at_least=POINTS_WORTH_THREADS)
-        order, starts = sorted_by_bin(rows, grid.shape[0])
+        return sorted_by_bin(rows, grid.shape[0])
+
+    def _spread(self, points: FloatArray, charges: FloatArray, grid: Grid, by_rows: Any, field: FloatArray) -> None:
         field[:] = 0.0
-        half = -(-(starts.size - 1) // (2 * _BAND))
+        half = -(-grid.shape[0] // (2 * _BAND))
         least = 2 if len(points) >= POINTS_WORTH_THREADS else half + 1
+        loop = (_BAND, *by_rows, points, grid.origin, grid.spacing, charges, field)
         for parity in (0, 1):
-            over_rows(half, self.n_jobs, spread, parity, _BAND, order, starts, *places, charges, field, at_least=least)
+            over_rows(half, self.n_jobs, spread, parity, *loop, at_least=least)
 
     def _convolve(self, work: _Workspace, transform: Transform) -> FloatArray:
         """Return the free-space convolution on the grid; rows and columns are padded only during their transform."""

@@ -73,14 +73,19 @@ def n_tiles(points: FloatArray, low: FloatArray, side: float) -> int:
 
 def _by_tile(
     points: FloatArray, low: FloatArray, side: float, n_jobs: int | None
-) -> tuple[NDArray[Any], NDArray[np.int64], int]:
-    """Return the order of points by tile, the tile of each in this order, and the tiles in a row."""
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], int]:
+    """Return the order of points by tile, the tiles with points, where these begin and end, and the tiles in a row."""
     numbers, width, n_rows = _tile_of(points, low, side, n_jobs)
     if width * n_rows > _MOST_BINS:
         order: NDArray[Any] = np.argsort(numbers, kind="stable")
-        return order, numbers[order], width
-    order, starts = sorted_by_bin(numbers, width * n_rows)
-    return order, np.repeat(np.arange(width * n_rows), np.diff(starts)), width
+        numbers = numbers[order]
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        occupied = numbers[starts]
+    else:
+        order, starts = sorted_by_bin(numbers, width * n_rows)
+        occupied = np.flatnonzero(np.diff(starts))
+        starts = starts[occupied]
+    return order, occupied, np.append(starts, len(points)), width
 
 
 class Tiles:
@@ -94,16 +99,15 @@ class Tiles:
     ) -> None:
         self.low, self.spacing, self.n_jobs = bounds(points)[0].astype(np.float64), grid.spacing, n_jobs
         self.core, self.transform = core, transform
-        self.order, self.numbers, self.width = _by_tile(points, self.low, core * grid.spacing, n_jobs)
+        self.order, self.occupied, self.starts, self.width = _by_tile(points, self.low, core * grid.spacing, n_jobs)
         self.places, self.charges = np.empty_like(points), np.empty_like(charges)
         moved = self.order, points, charges, self.places[:, 0], self.places[:, 1], self.charges
         over_rows(len(points), n_jobs, take_in_order, *moved, at_least=POINTS_WORTH_THREADS)
-        self.occupied = self.numbers[np.flatnonzero(np.diff(self.numbers, prepend=-1))]
 
     def _runs(self, tiles: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the first and last points around each tile, which lie in three runs, one for each row of tiles."""
         around = tiles + np.array([[-1], [2]])
-        return np.stack([np.searchsorted(self.numbers, around + self.width * row) for row in (-1, 0, 1)])
+        return np.stack([self.starts[np.searchsorted(self.occupied, around + self.width * row)] for row in (-1, 0, 1)])
 
     def each_field(self, tiles: NDArray[np.int64], use: Callable[..., None]) -> None:
         """Call `use` with each place in `tiles`, a set of charges, the tile's corner and its field of these charges."""
@@ -129,7 +133,7 @@ class Tiles:
 
     def add(self, potential: FloatArray, gradient: FloatArray) -> None:
         """Add the potentials at the points, and gradients, of shape (n_sets, n) and (n_sets, n, 2)."""
-        own = np.searchsorted(self.numbers, [self.occupied, self.occupied + 1])
+        own = np.stack([self.starts[:-1], self.starts[1:]])
         runs, reach = self._runs(self.occupied), self.transform.reach
         is_sparse = (own[1] - own[0]) * (runs[:, 1] - runs[:, 0]).sum(axis=0) < SPARSE_PAIRS
         sums, forces = np.empty(potential.shape), np.empty(gradient.shape)

@@ -201,4 +201,5 @@ FAULTS = [
     Fault("triplets: scales of the likely edges", "couplings/triplets.py", "edges = problem.posterior.support", "edges = near", "test_trimap"),
     Fault("prototypes: later descents have iterations of their own", "estimators/distr.py", 'LBFGS(), **run | {"n_starts": 1})', 'LBFGS(), **run | {"n_starts": 1, "max_iter": "auto"})', "test_distr"),
     Fault("matching: a probability of two", "couplings/losses.py", "largest: ClassVar[float] = 1.0", "largest: ClassVar[float] = np.inf", "test_matching"),
+    Fault("plan: labels of the caller", "couplings/prototypes.py", "np.array(labels, dtype=np.int64)", "np.asarray(labels, dtype=np.int64)", "test_odd_sums"),
 ]  # fmt: skip

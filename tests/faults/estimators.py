@@ -377,4 +377,6 @@ FAULTS = [
     Fault("files: copies of any order", "estimators/rows.py", "if not sound or not np.array_equal(first, np.unique(point, return_index=True)[1]):", "if not sound:", "test_crafted"),
     Fault("files: landmarks beyond the rows", "estimators/base.py", "bool(np.diff(landmarks, prepend=-1, append=n).min() > 0)", "True", "test_crafted"),
     Fault("scverse: a part's own mean", "scverse.py", "if centred and own.shape ==", "if False and own.shape ==", "test_scverse"),
+    Fault("start: outliers make the components", "initializations.py", "principal_components(far_rows_drawn_in(X),", "principal_components(X,", "test_odd_estimators"),
+    Fault("inverse: few points at a unit of length", "estimators/inverse.py", "if others > 1 else None", "if others > 4 else None", "test_odd_estimators"),
 ]  # fmt: skip

@@ -322,4 +322,10 @@ FAULTS = [
     Fault("lists of a sample: its candidates", "neighbors/inverted_file.py", "and selection[0] <= (MOST_CANDIDATES * n_neighbors + 1) * self._share:\n                n_candidates, sample = int(np.ceil(selection[0] / self._share)), selection[1]", "and True:\n                n_candidates, sample = selection", "test_search_precision"),
     Fault("large scale: ties by rounding", "_numba/large_scale.py", "1.0 + 1e-9", "1.0", "test_large_scale"),
     Fault("isomap: copies by their paths", "estimators/isomap.py", "lengths.min(axis=1) == 0\n", "lengths.min(axis=1) < 0\n", "test_classical_corners"),
+    Fault("prior S: sums of other factors", "laws/priors/doubly_stochastic.py", "        f = 0.5 * (f - log_sums)\n        log_sums = row_log_sums(kernel, Z, f)\n",
+          "        log_sums = row_log_sums(kernel, Z, f)\n        f = 0.5 * (f - log_sums)\n", "test_odd_sums"),
+    Fault("posterior: kept means are handed out", "laws/priors/posterior.py", "            del vars(self)[\"edge_means\"]\n", "            pass\n", "test_odd_sums"),
+    Fault("precomputed: new rows as short as the shortest", "neighbors/precomputed.py", "                return support, sq_dist\n            return",
+          "                k = int(np.diff(graph.indptr).min())\n            return", "test_odd_laws"),
+    Fault("copies: ends of edges that are not there", "laws/priors/repeated.py", "counts[possible & (with_own.rows != with_own.indices)]", "copies.edges[: np.count_nonzero(possible & (with_own.rows != with_own.indices))]", "test_odd_laws"),
 ]  # fmt: skip

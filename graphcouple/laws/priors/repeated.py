@@ -84,7 +84,7 @@ class RepeatedPosterior(RandomGraph):
         """How many copies each edge of `law` may lead to."""
         support = self.law.support
         counts = np.empty(support.n_edges)
-        counts[~self._is_own] = self.copies.edges[self.support.find(self.support.rows, self.support.indices)]
+        counts[~self._is_own] = self.copies.edges
         counts[self._is_own] = self.copies.own[support.indices[self._is_own]]
         return counts
 
@@ -171,10 +171,11 @@ def law_with_copies(
     copies: Copies,
     own_log_kernel: FloatArray,
     symmetrize: str | None,
-) -> GraphPosterior:
+) -> tuple[GraphPosterior, Copies]:
     """Return the law of a `RepeatedPosterior` from the log-kernels of edges, and of the pairs of copies of each node.
 
-    The prior's `drawn_by` must not be None. `symmetrize` is for prior B only.
+    Also return the copies that its edges lead to, without impossible edges. The prior's `drawn_by` must not be None.
+    `symmetrize` is for prior B only.
     """
     if prior.drawn_by is None:
         raise ValueError(
@@ -198,4 +199,5 @@ def law_with_copies(
             natural = natural + np.log(copies.weights)[with_own.rows]
     possible = natural > -np.inf
     law = prior.posterior_class(with_own.select(possible), natural[possible])
-    return symmetrized(law, symmetrize) if symmetrize else law
+    kept = Copies(copies.weights, counts[possible & (with_own.rows != with_own.indices)], copies.own)
+    return symmetrized(law, symmetrize) if symmetrize else law, kept
