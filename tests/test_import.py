@@ -66,7 +66,9 @@ def test_every_public_method_is_described_by_its_class_or_a_base():
         for owner in vars(importlib.import_module(info.name)).values():
             if not (inspect.isclass(owner) and owner.__module__ == info.name and owner.__name__[0] != "_"):
                 continue
-            members = {name: value for name, value in vars(owner).items() if name[0] != "_"}
+            # Fields may hold functions.
+            fields = vars(owner).get("__annotations__", {})
+            members = {name: value for name, value in vars(owner).items() if name[0] != "_" and name not in fields}
             kinds = (property, functools.cached_property, staticmethod, classmethod)
             described = {n: v for n, v in members.items() if inspect.isfunction(v) or isinstance(v, kinds)}
             missing |= {f"{info.name}.{owner.__name__}.{n}" for n in described if not inspect.getdoc(getattr(owner, n))}

@@ -127,7 +127,7 @@ def test_a_squared_metric_has_no_theorem():
 @pytest.mark.filterwarnings("ignore:divide by zero encountered in log:RuntimeWarning")
 def test_edges_that_a_kernel_rules_out_are_no_ends_of_copies():
     weights = RNG.integers(1, 4, size=20).astype(float)
-    law = gc.GraphModel(Parabola(), "D", gc.ConstantBandwidth(2.0))
+    law = gc.GraphModel(Parabola(), "D", gc.ConstantBandwidth(4.0))
     weighted, repeated = (
         law.posterior(X[:20], sample_weight=weights),
         law.posterior(np.repeat(X[:20], weights.astype(int), axis=0)),

@@ -187,3 +187,11 @@ def test_a_sum_over_pages_and_tiles_keeps_all_its_transforms(monkeypatch):
         grids.append(Grid(np.zeros(2), 1.0 / level, (128, 128), np.float64, 16.0 / level**2, coarse=grids[-1]))
     first, second = ([mesh._transform(student, grid) for grid in reversed(grids)] for _ in range(2))
     assert all(one is other for one, other in zip(first, second, strict=True))
+
+
+def test_plans_refuse_weighted_points():
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(5)).posterior(
+        RNG.normal(size=(40, 3)), sample_weight=np.ones(40)
+    )
+    with pytest.raises(ValueError, match="Plan takes no sample weights"):
+        gc.couplings.Plan(gc.CrossEntropy(law, gc.GraphModel("student", "E")), np.arange(40) % 4)

@@ -17,6 +17,7 @@ from graphcouple._numba.plan import GRAPH, PAIR, ROW, move_points
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.pair import check_shared_places
 from graphcouple.graphs import FloatArray, Graph, IntArray, Support
+from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import RandomGraph
 
 _RULES = {"pair": PAIR, "row": ROW, "graph": GRAPH}
@@ -183,6 +184,7 @@ class Plan:
         if latent.prior.drawn_by is None or latent.prior.edges(coupling.n_points) is not None:
             raise ValueError(f"the latent law must have prior B, D or E with one weight for all edges, got {latent}.")
         check_shared_places(latent.kernel)
+        refuse_weights(coupling.posterior.node_weights, "Plan")
         # `improve` changes the labels in place.
         self.coupling, self.labels = coupling, np.array(labels, dtype=np.int64)
         means = coupling.posterior.support.to_csr(coupling.posterior.edge_means)

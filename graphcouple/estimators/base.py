@@ -167,7 +167,7 @@ class CouplingEstimator(PlacesNewPoints):
         if sample_weight is not None and X is not None:
             sample_weight = check_weights(sample_weight, X.shape[0])
         rows, equal, landmarks = Rows(X, y, neighbors, sample_weight), None, None
-        if self.n_landmarks is not None and X is not None and self.n_landmarks < X.shape[0]:
+        if self.n_landmarks is not None and (X is None or self.n_landmarks < X.shape[0]):
             rows, sentence, landmarks = self._of_landmarks(rows, sentence, rng)
         if self.unique and X is not None:
             rows, sentence, equal = self._gathered(rows, sentence)
@@ -214,6 +214,8 @@ class CouplingEstimator(PlacesNewPoints):
         coordinates = coordinates_of(rows.X, sentence.input.metric)
         means_of = rows.X if coordinates is None else coordinates
         landmarks = nearest_to_means(means_of, int(self.n_landmarks or 0), rng)
+        if landmarks.size < 2:
+            raise ValueError(f"n_landmarks={self.n_landmarks} finds one point only; raise it, or leave it out.")
         if start is not None:
             sentence = sentence.replace(init=start[landmarks])
         return rows.at(landmarks), sentence, landmarks
@@ -254,7 +256,8 @@ class CouplingEstimator(PlacesNewPoints):
         metric = part.problem.latent.metric
         stated = {name: part.sentence[name] for name in _FITTED}
         # Nested parameters are set in place.
-        self._laws = {name: copy.copy(law) if isinstance(law, GraphLaw) else law for name, law in stated.items()}
+        own = (GraphLaw, Coupling)
+        self._laws = {name: copy.copy(part) if isinstance(part, own) else part for name, part in stated.items()}
         self._described = _described(self.sentence.replace(**stated))
         self._space = metric if isinstance(metric, Space) else None
         self._posterior = part.problem.posterior if part.order is None else None

@@ -205,7 +205,7 @@ class EmbeddingEstimator(ScikitTransformer):
         if issparse(X):
             check_sparse(X, "X")
         check_unmasked(X, "X")
-        if hasattr(X, "obsm"):
+        if hasattr(X, "obsm") and not hasattr(X, "columns"):
             raise TypeError("X is annotated data; pass adata.obsm['X_pca'], or use gc.scverse.embed(adata, method).")
         # A column of a frame is an attribute, too.
         if callable(getattr(X, "number_of_nodes", None)) or callable(getattr(X, "vcount", None)):

@@ -24,6 +24,7 @@ from graphcouple.estimators.sentence import Sentence
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.copies import joined_weights
+from graphcouple.laws.given import refuse_alone
 from graphcouple.laws.labels import and_unknown
 from graphcouple.optimize.placing import place_new
 
@@ -118,6 +119,7 @@ class PlacesNewPoints(HasInverse):
         n_new, q = X.shape[0], self.embedding_.shape[1]
         Z, loss = np.empty((n_new, q), dtype=self.embedding_.dtype), np.empty(n_new)
         for rows, edges in in_parts(law, X, self.n_jobs):
+            refuse_alone(edges.mass == 0.0)
             places, loss[rows] = place_new(fixed, edges, self.n_jobs)
             Z[rows] = places * self._scale
             same = edges.coincident >= 0
@@ -212,7 +214,7 @@ class PlacesNewPoints(HasInverse):
             whole = np.vstack([law.X, X.toarray() if sp.issparse(X) else X])
         weights = joined_weights(law.weights, len(self._places), sample_weight, X.shape[0])
         equal = None if self._rows is None else self._rows.and_more(X.shape[0])
-        sentence = self.sentence.replace(**self._laws)
+        sentence = self.sentence.replace(**self._laws, n_components=Z.shape[1])
         rng = check_random_state(self.random_state)
         # New points have no target.
         codes = and_unknown(law.labels, X.shape[0])

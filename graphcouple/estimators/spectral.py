@@ -14,6 +14,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.neighbors import Distances, distances_of, is_precomputed
 from graphcouple.neighbors.points import dense_if_far, shift_of, shifted, with_short_indices
+from graphcouple.neighbors.precomputed import SquareDistances
 from graphcouple.spectral import nystroem_places
 
 # Up to 5,000 points, matrices of all pairs are decomposed; beyond, matrices of 1,000 landmarks.
@@ -91,6 +92,8 @@ def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any) ->
 
 def squared_distances(distances: Distances, X_new: Any) -> FloatArray:
     """Return the squared distances of points to all fitted ones, of shape (n_new, n)."""
+    # A sparse matrix may leave out zeros.
+    X_new = X_new.toarray() if issparse(X_new) and isinstance(distances, SquareDistances) else X_new
     support, values = distances.to(X_new, None)
     order = np.argsort(support.indices.reshape(support.n_nodes, -1), axis=1, kind="stable")
     return np.take_along_axis(values.reshape(support.n_nodes, -1), order, axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -39,7 +40,8 @@ class DerivedLaw(GraphLaw):
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedLaw:
         refuse_weights(sample_weight, type(self).__name__)
-        return self._conditioned(self, self.law.given(X, neighbors, y=y))
+        # Parameters are set in place.
+        return self._conditioned(copy.copy(self), self.law.given(X, neighbors, y=y))
 
     def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
         law = self._conditioned(self, self.law.recall(remembered["part"]))

@@ -33,10 +33,11 @@ class SquareDistances(Searched):
             graph = sp.csr_array(X_new)
             graph.sort_indices()
             support, sq_dist = Support(graph.indptr, graph.indices), squares_of(graph.data)
-            # A graph of neighbours stores few of all pairs.
-            if k == self.n_points and np.diff(graph.indptr).all():
-                return support, sq_dist
-            return _k_nearest(support, sq_dist, k)
+            if k < self.n_points:
+                return _k_nearest(support, sq_dist, k)
+            # A graph of neighbours stores few of all pairs, but at least one for each row.
+            _k_nearest(support, sq_dist, 1)
+            return support, sq_dist
         indices = np.sort(np.argsort(X_new, axis=1, kind="stable")[:, :k], axis=1)
         return regular_support(indices), squares_of(np.take_along_axis(X_new, indices, axis=1)).ravel()
 

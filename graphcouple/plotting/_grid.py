@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphcouple._support.validation import check_integer
 from graphcouple.plotting import _style
-from graphcouple.plotting._scatter import plot
+from graphcouple.plotting._scatter import SCATTER_POINTS, plot
 
 # Inches of a panel's side: larger panels separate more points, smaller ones fit more maps on a screen.
 _PANEL = 3.2
@@ -113,7 +113,8 @@ def _axes(ax: Any, shape: tuple[int, int], n_panels: int) -> NDArray[Any]:
 
 def _legend(figure: Any, axes: NDArray[Any], labels: NDArray[Any]) -> None:
     if _style.is_categorical(labels):
-        classes = _style.legend_of(np.unique(labels))
+        # Pictures of densities have no markers.
+        classes = _style.legend_of(np.unique(labels), markers=labels.size <= SCATTER_POINTS)
         if figure.get_constrained_layout():
             _style.make_room(figure, figure.legend(loc="outside right center", **classes))
         else:

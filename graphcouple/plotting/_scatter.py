@@ -12,7 +12,7 @@ from graphcouple.plotting import _style
 from graphcouple.plotting._style import Axes
 
 # Marks of more points mostly cover each other; an image of 10,000² pixels takes 3 GB.
-_SCATTER_POINTS = 100_000
+SCATTER_POINTS = 100_000
 _MOST_PIXELS = 10_000
 
 # Pixels are made larger until this share of them holds points, but an image keeps at least this many pixels.
@@ -64,7 +64,7 @@ def plot(
     'two points'
     """
     points = _style.check_points(Z)
-    if len(points) > _SCATTER_POINTS:
+    if len(points) > SCATTER_POINTS:
         return plot_density(Z, y, ax=ax, title=title, legend=legend)
     labels = _style.labels_or_none(y, len(points))
     own, ax = ax is None, _style.new_axes(ax)

@@ -220,16 +220,21 @@ def shortened(text: str, most: int) -> str:
 
 
 def as_text(text: Any) -> str:
-    """Return text that matplotlib can draw: formulas stay, other dollars are escaped, and controls become spaces."""
+    """Return text that matplotlib can draw: formulas stay, other dollars are escaped, and controls become spaces.
+
+    Between two prices there is no formula: it has a command, an index, a power or a brace.
+    """
     from matplotlib.mathtext import MathTextParser
 
     drawable = "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in str(text))
-    if "$" in drawable:
-        try:
-            MathTextParser("path").parse(drawable)
-        except ValueError:
-            return drawable.replace("\\$", "$").replace("$", "\\$")
-    return drawable
+    if "$" not in drawable:
+        return drawable
+    try:
+        MathTextParser("path").parse(drawable)
+        is_formula = any(mark in drawable.replace("\\$", "") for mark in "\\^_{")
+    except ValueError:
+        is_formula = False
+    return drawable if is_formula else drawable.replace("\\$", "$").replace("$", "\\$")
 
 
 def line_axes(ax: Axes, x: str, y: str) -> None:

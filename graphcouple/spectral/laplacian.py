@@ -68,7 +68,7 @@ class GraphLaplacian:
     """Whether the matrix is a square, so that its smallest eigenvalues lie close to 0, and to each other."""
 
     def __init__(self, affinity: Any, normalized: bool = True) -> None:
-        A = as_csr(affinity, "affinity").astype(np.float64, copy=False)
+        A = as_csr(affinity, "affinity").astype(np.float64)
         if not np.isfinite(A.data).all() or (A.data < 0).any():
             raise ValueError(
                 f"the graph's weights must be finite and at least 0, got {float(A.data.min(initial=0.0)):.3g} to "

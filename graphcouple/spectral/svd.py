@@ -137,5 +137,7 @@ def far_rows_drawn_in(X: Any) -> Any:
         return X
     share = reach / np.maximum(distances, reach)
     if not sp.issparse(X):
-        return share[:, None] * (X - middle)
+        away = X - middle
+        away *= share[:, None]
+        return away
     return sp.csr_array(sp.diags_array(share) @ X + sp.csr_array(1.0 - share[:, None]) @ sp.csr_array(middle[None, :]))

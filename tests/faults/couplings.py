@@ -159,7 +159,7 @@ FAULTS = [
     Fault("stress: sampled pairs for all", "couplings/stress.py", "(n * (n - 1) / pairs.n_edges)", "1.0", "test_stress"),
     Fault("large scale: explained by entropy too", "couplings/large_scale.py", "alike.value(Z) - alike._constant + self._constant",
           "alike.value(Z)", "test_large_scale"),
-    Fault("large scale: far rows as they are", "couplings/large_scale.py", "if not 0.0 < reach < distances.max():",
+    Fault("large scale: far rows as they are", "spectral/svd.py", "if not 0.0 < reach < distances.max():",
           "if True:", "test_large_scale"),
     Fault("large scale: variance held", "couplings/large_scale.py", "(pull + total / n)", "(pull + 0.0 * total)",
           "test_large_scale"),

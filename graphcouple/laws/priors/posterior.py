@@ -70,7 +70,7 @@ class GraphPosterior(RandomGraph):
         # If there are very many means, they are computed at each use.
         means = self.edge_means
         if isinstance(getattr(type(self), "edge_means", None), cached_property):
-            del vars(self)["edge_means"]
+            vars(self).pop("edge_means", None)
         if self.recompute is not None:
             self._parameters = None
         return means
