@@ -91,12 +91,7 @@ def ccpca(
     """Return principal components of the averaged component means of graphs drawn from the posterior.
 
     A posterior of prior B is first thinned to one edge per node, because its graphs are usually connected; see
-    `graphcouple.components.component_law`.
-
-    Warns
-    -----
-    UserWarning
-        When every graph is connected: the start is then PCA of X.
+    `graphcouple.components.component_law`. If every graph is connected, the start is PCA of X, with a warning.
     """
     rank = min(n_components, *X.shape)
     M, means = sampled_pca(X, component_law(posterior), rank, rng=rng, n_jobs=n_jobs)

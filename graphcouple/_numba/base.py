@@ -5,8 +5,6 @@ arithmetic and NumPy ufuncs. Such a method runs on arrays, and the compiled loop
 there is no second copy of a kernel to maintain.
 """
 
-from __future__ import annotations
-
 import dis
 import hashlib
 import types

@@ -3,8 +3,6 @@
 Only that code is compiled for each formula, so a new kernel does not compile every loop anew.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

@@ -53,11 +53,9 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
 
     `tied` gets the number of entries at the smallest distance where it is at least exp(target), else 0. No bandwidth
     gives such a row its target, or narrower ones cannot be told from it. So the row gets the largest bandwidth that
-    leaves the ties all but a billionth of the mass.
-
-    With `counts`, an entry stands for `counts` neighbours at one distance.
-    Newton's method on log τ, kept inside a bracket. The bracket shrinks by bisection whenever
-    a Newton step would leave it, or is more than half as long as the last step.
+    leaves the ties all but a billionth of the mass. With `counts`, an entry stands for `counts` neighbours at one
+    distance. Newton's method on log τ, kept inside a bracket. The bracket shrinks by bisection whenever a Newton step
+    would leave it, or is more than half as long as the last step.
     """
     widest = 0
     for i in range(start, stop):

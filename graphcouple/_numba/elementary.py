@@ -5,8 +5,6 @@ powers of two, inlined into the loop and compiled without reordering, since the 
 written. Errors are a few units in the last place. Subnormal numbers are not supported, and exp is infinite above 709.
 """
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import math

@@ -4,8 +4,6 @@ A formula becomes a struct of its fields, and calling one of its methods compile
 type's name contains a digest of the source, so cached machine code is found by the content of a formula.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from functools import cache
 from types import FunctionType, ModuleType

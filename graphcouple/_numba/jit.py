@@ -1,7 +1,5 @@
 """How all loops are compiled."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

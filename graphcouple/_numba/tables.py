@@ -4,8 +4,6 @@ A table is accurate to about 1e-5 of a function that is smooth on a logarithmic 
 is accurate to 1e-9.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 One thread computes each row from start to end, so a result has the same bits for any number of threads.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

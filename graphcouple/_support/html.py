@@ -1,7 +1,5 @@
 """Tables that notebooks show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from html import escape
 

@@ -1,7 +1,5 @@
 """Registries of names, which users can add to: summations, priors, starts, scores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 

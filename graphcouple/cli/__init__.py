@@ -1,7 +1,5 @@
 """The command ``graphcouple``: embed data, compare methods, score embeddings, estimate costs, search over methods."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import signal

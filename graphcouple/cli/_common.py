@@ -1,7 +1,5 @@
 """Shared by the commands: data, methods, files and tables."""
 
-from __future__ import annotations
-
 import csv
 import inspect
 import os

@@ -1,7 +1,5 @@
 """The command ``graphcouple embed``."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command ``graphcouple estimate``."""
 
-from __future__ import annotations
-
 import click
 
 from graphcouple.cli._common import guard_output, method_option, preset

@@ -1,7 +1,5 @@
 """Help by groups with examples, and lists of the registered parts."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any

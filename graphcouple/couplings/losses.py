@@ -1,7 +1,5 @@
 """Losses of two numbers, with which a matching compares means of edges, or distances."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

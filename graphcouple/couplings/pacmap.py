@@ -49,14 +49,7 @@ class Saturating(RadialFunction):
 
 
 def phase_weights(iteration: int) -> tuple[float, float, float]:
-    """Return the weights of near, mid-near and further pairs at an iteration.
-
-    Examples
-    --------
-    >>> from graphcouple.couplings.pacmap import phase_weights
-    >>> [phase_weights(iteration) for iteration in (0, 150, 300)]
-    [(2.0, 1000.0, 1.0), (3.0, 3.0, 1.0), (1.0, 0.0, 1.0)]
-    """
+    """Return the weights of near, mid-near and further pairs at an iteration."""
     first, second = PHASES
     if iteration < first:
         done = iteration / first

@@ -1,7 +1,5 @@
 """Checks of user-defined kernels, with a report in words."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from numbers import Real

@@ -4,8 +4,6 @@ Everything follows from the logarithmic slope t(d) = −d log k / d log d = −2
 1 − k/k(0) ~ c d^m has t ~ m c d^m, and an infinite one, k ~ d^(−m), has t = m; far away k falls like d^(−t).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The odds of an edge whose probability is a kernel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

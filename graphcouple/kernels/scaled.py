@@ -1,7 +1,5 @@
 """A kernel times a constant."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A law whose edges lead to where a random walk on another law's graph ends."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

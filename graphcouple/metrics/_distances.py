@@ -1,7 +1,5 @@
 """Agreement of distances over all scales."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any

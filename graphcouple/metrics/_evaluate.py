@@ -1,7 +1,5 @@
 """All scores of embeddings at once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy

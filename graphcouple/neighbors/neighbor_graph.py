@@ -40,11 +40,8 @@ _LOCK = threading.Lock()
 class NeighborGraph:
     """PyNNDescent's index: a neighbour graph in which it searches the neighbours of its points and of new points.
 
-    The metric is one of `METRICS`, and `params` are its further arguments.
-
-    References
-    ----------
-    Dong, Moses and Li (2011), Efficient k-nearest neighbor graph construction for generic similarity measures.
+    The metric is one of `METRICS`, and `params` are its further arguments. See Dong, Moses and Li (2011), Efficient
+    k-nearest neighbor graph construction for generic similarity measures.
     """
 
     def __init__(self, X: Any, metric: str, params: dict[str, Any] | None, n_neighbors: int) -> None:

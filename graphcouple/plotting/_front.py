@@ -1,7 +1,5 @@
 """The Pareto front of a search: two scores of many methods, and the maps of the front."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 

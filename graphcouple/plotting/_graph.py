@@ -1,7 +1,5 @@
 """Drawings over an embedding: the hidden graph, and the uncertainty of positions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

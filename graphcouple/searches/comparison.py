@@ -26,11 +26,8 @@ _SHOWN = ("R(", "triplet correlation", "-NN accuracy")
 class Comparison:
     """Embeddings of the same data and their scores, as `compare` returns them; printing it shows a summary.
 
-    Attributes
-    ----------
-    embeddings : dict of (name, seed) to ndarray of shape (n_samples, n_components)
-    scores : dict of (name, seed) to dict
-        The scores of `graphcouple.metrics.evaluate`, and "seconds".
+    `embeddings` and `scores` are dicts by name and seed. A score is a dict of the scores of
+    `graphcouple.metrics.evaluate`, and "seconds".
     """
 
     def __init__(self, embeddings: dict[Any, FloatArray], scores: dict[Any, dict[str, float]], y: Any = None) -> None:

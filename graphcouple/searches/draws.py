@@ -49,12 +49,7 @@ class Draws:
 
 
 class OptunaDraws(Draws):
-    """Choices by Optuna's tree-structured Parzen estimator for several objectives.
-
-    References
-    ----------
-    Ozaki et al. (2022), Multiobjective tree-structured Parzen estimator.
-    """
+    """Choices by Optuna's tree-structured Parzen estimator for several objectives (Ozaki et al. 2022)."""
 
     def __init__(self, rng: np.random.RandomState, n_objectives: int) -> None:
         import optuna

@@ -1,7 +1,5 @@
 """The search: many methods on few rows, the better ones on more rows, the best on all rows with several seeds."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 A prior states the radial functions and charges that it needs; a summation sums any of them: Φ_i = Σ_{j≠i} c_j φ(d²_ij).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
