@@ -69,8 +69,7 @@ def test_points_in_one_place_and_references_without_a_shape(rng):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("term", TERMS)
-@pytest.mark.parametrize("q", [1, 2, 5])
+@pytest.mark.parametrize(("term", "q"), list(zip(TERMS, (1, 2, 5), strict=True)))
 def test_any_dimension_and_input_ends_finite_with_the_same_bits(term, q):
     X, _ = make_hierarchical_mixture(90, random_state=0)
     X = np.concatenate([X, X[:5], 1e4 + X[:1]])

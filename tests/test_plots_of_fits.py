@@ -147,3 +147,20 @@ def test_long_names_keep_their_beginning_and_end():
     assert len({text.get_text() for text in ax.texts}) == 3
     figure = gc.plotting.plot_front(scores, list(scores), maps, axes=("a", "b")).figure
     assert len({panel.get_title(loc="left") for panel in figure.axes if panel.get_title(loc="left")}) == 3
+
+
+def test_prices_are_no_formulas():
+    Z = np.random.default_rng(0).normal(size=(60, 2))
+    prices = np.array(["$10-$20", "$20-$50", r"$\alpha$"])[np.arange(60) % 3]
+    texts = [text.get_text() for text in gc.plot(Z, prices).get_legend().get_texts()]
+    assert texts == [r"\$10-\$20", r"\$20-\$50", r"$\alpha$"]
+
+
+def test_a_legend_of_densities_has_no_markers(monkeypatch):
+    Z, classes = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 15
+    for most, markers in ((1000, 2), (50, 1)):
+        monkeypatch.setattr("graphcouple.plotting._scatter.SCATTER_POINTS", most)
+        monkeypatch.setattr("graphcouple.plotting._grid.SCATTER_POINTS", most)
+        figure = gc.plotting.plot_grid({"one": Z, "two": Z}, classes).flat[0].figure
+        handles = figure.legends[0].legend_handles
+        assert len({handle.get_marker() for handle in handles}) == markers

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import graphcouple as gc
 from graphcouple.laws.priors.log_domain import isolated_terms
 from graphcouple.summation import Exact
-from tests.reference import KERNELS, dense, distances, numerical_gradient, relative_error
+from tests.reference import KERNELS, dense, distances, fast_and_nightly, numerical_gradient, relative_error
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_sums_that_drown_in_their_error_are_exact(X, prior, weighted):
     np.testing.assert_array_equal(found[1], wanted[1])
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
+@pytest.mark.parametrize("kernel", fast_and_nightly(KERNELS))
 def test_rows_that_are_lost_are_done_alone(X, kernel):
     Z = X[:, :2].copy()
     Z[3] += 20.0
@@ -113,7 +113,7 @@ def test_rows_that_are_lost_are_done_alone(X, kernel):
         np.testing.assert_allclose(mixed[1], exact[1], rtol=1e-9, atol=1e-11 * np.abs(exact[1]).max())
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
+@pytest.mark.parametrize("kernel", fast_and_nightly(KERNELS))
 def test_the_log_domain_bears_coincident_and_close_points(X, kernel):
     Z = X[:, :2].copy()
     Z[5], Z[7] = Z[6], Z[8] + 1e-9

@@ -56,7 +56,7 @@ def fitted(halves):
         if name not in found:
             estimator = ESTIMATORS[name].set_params(random_state=0)
             if name != "Hierarchical":
-                estimator.set_params(max_iter=150)
+                estimator.set_params(max_iter=80)
             found[name] = estimator.fit(halves[0])
         return found[name]
 
