@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.spatial.distance import cdist
 
 import graphcouple as gc
-from graphcouple.couplings import LocallyAdjustedCoupling, Problem
+from graphcouple.couplings import LocallyAdjustedCoupling, Problem, local_map
 from graphcouple.couplings.local_map import _CANDIDATES, Fading
 from graphcouple.couplings.pacmap import PairwiseControlled, most_likely
 from tests.reference import numerical_gradient, relative_error
@@ -85,3 +85,11 @@ def test_scores_of_the_original(digits):
 def test_refusals():
     with pytest.raises(ValueError, match="reach must be"):
         LocallyAdjustedCoupling(reach=0.0)
+
+
+def test_pairs_are_drawn_again_every_few_steps(monkeypatch):
+    used, take = [], local_map.LocallyAdjusted.with_basis
+    monkeypatch.setattr(local_map.LocallyAdjusted, "with_basis", lambda self, b: used.append(b) or take(self, b))
+    gc.LocalMAP(n_neighbors=5, max_iter=260, random_state=0).fit(X)
+    drawn = [basis for basis in used if basis is not None]
+    assert len({id(basis) for basis in drawn}) >= 3
