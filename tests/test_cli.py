@@ -1,5 +1,7 @@
 import gzip
 import os
+import runpy
+import sys
 
 import numpy as np
 import pytest
@@ -39,6 +41,14 @@ def test_default_run_writes_an_embedding_and_a_picture(folder, run):
     for word in ("TSNE", "D, Gaussian", "E, Student", "loss", "KL", "iris-tsne.npy", "iris-tsne.png"):
         assert word in out
     assert sorted(p.name for p in folder.iterdir()) == ["iris-tsne.npy", "iris-tsne.png"]
+
+
+def test_the_module_is_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["graphcouple", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("graphcouple", run_name="__main__")
+    assert not ended.value.code
+    assert "embed" in capsys.readouterr().out
 
 
 def test_seeds_repeat(folder, run):

@@ -151,6 +151,7 @@ def test_eigenvalues_of_graphs_and_their_gaps():
     wanted = np.linalg.eigvalsh(np.eye(12) - blocks / np.sqrt(np.outer(blocks.sum(0), blocks.sum(1))))
     np.testing.assert_allclose(laplacian_eigenvalues(blocks, 12), wanted, atol=1e-12)
     assert eigengaps(wanted).tolist() == [3]
+    assert eigengaps([0.0, 0.01, 0.02, 0.5, 0.52, 0.9]).tolist() == [3, 5]
     X = np.concatenate([RNG.normal(size=(150, 3)) + 30.0 * c for c in np.eye(4, 3)])
     A = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20), n_neighbors=60).posterior(X).mean()
     degrees = np.asarray((A + A.T).sum(axis=0)).ravel()

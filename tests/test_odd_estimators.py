@@ -12,6 +12,7 @@ from sklearn.metrics import pairwise_distances
 import graphcouple as gc
 from graphcouple.estimators import base
 from graphcouple.estimators.rows import nearest_to_means
+from graphcouple.graphs import Support
 from graphcouple.spectral import principal_components
 from tests.reference import Parabola
 
@@ -205,3 +206,19 @@ def test_new_rows_that_the_law_links_to_nothing_have_no_place():
     method = gc.GraphCoupling(law, gc.GraphModel("student", "B"), max_iter=5, random_state=0).fit(X)
     with pytest.raises(ValueError, match="have no edge: the input's kernel is 0"):
         method.transform(X[:1] + 1e4)
+
+
+def test_means_of_a_law_of_ones_own_that_are_no_numbers_are_refused():
+    class Broken(type(gc.UnitOutDegree().posterior(np.zeros((3, 3))))):
+        edge_means = property(lambda self: np.where(np.arange(self.n_edges) == 5, np.nan, 0.1))
+
+    law = Broken(Support.all_pairs(30), np.zeros(30 * 29))
+    with pytest.raises(ValueError, match="the law's mean edges hold NaN"):
+        gc.LaplacianEigenmaps(input=law).fit(X[:30])
+
+
+def test_a_graph_of_neighbours_is_not_all_distances():
+    D = pairwise_distances(X[:50])
+    mds = gc.MetricMDS(metric="precomputed", random_state=0).fit(D)
+    with pytest.raises(ValueError, match="X_new stores some of the distances"):
+        mds.transform(sp.csr_array(np.where(D[:3] < 1.0, D[:3], 0.0)))

@@ -39,6 +39,11 @@ def _reference(matrices, weights, Z):
     return value, gradient
 
 
+def test_the_weights_of_the_phases_are_the_papers():
+    weights = [phase_weights(iteration) for iteration in (0, 50, 150, 300)]
+    assert weights == [(2.0, 1000.0, 1.0), (2.0, 501.5, 1.0), (3.0, 3.0, 1.0), (1.0, 0.0, 1.0)]
+
+
 @pytest.mark.parametrize("iteration", [0, 50, 150, 300])
 def test_loss_and_gradient_are_the_papers(iteration):
     rng = np.random.default_rng(0)

@@ -135,13 +135,14 @@ def test_a_checkpoint_leaves_the_random_numbers_of_later_fits_as_they_are(make, 
     assert np.array_equal(np.random.get_state()[1], before)
 
 
-def test_a_process_that_is_killed_goes_on(tmp_path):
-    code = """
+@pytest.mark.parametrize("n", [300, pytest.param(2100, marks=pytest.mark.nightly)])
+def test_a_process_that_is_killed_goes_on(n, tmp_path):
+    code = f"""
         import os, signal, sys
         import numpy as np, graphcouple as gc
         from graphcouple.optimize import snapshots
         snapshots._SECONDS = 0.0
-        X = np.random.default_rng(0).normal(size=(300, 6))
+        X = np.random.default_rng(0).normal(size=({n}, 6))
         def kill(i, loss, Z):
             if i == 60: os.kill(os.getpid(), signal.SIGKILL)
         gc.TSNE(random_state=0, max_iter=80, checkpoint=sys.argv[1], callback=kill).fit(X)
@@ -154,9 +155,9 @@ def test_a_process_that_is_killed_goes_on(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         again = gc.TSNE(**options, checkpoint=path, callback=lambda i, loss, Z: went.append(i))
-        again.fit(sample(300), resume=True)
+        again.fit(sample(n), resume=True)
         assert went[0] >= 50
-        assert np.array_equal(again.embedding_, gc.TSNE(**options).fit_transform(sample(300)))
+        assert np.array_equal(again.embedding_, gc.TSNE(**options).fit_transform(sample(n)))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -20,6 +20,9 @@ from graphcouple.spectral import nystroem_places
 # Up to 5,000 points, matrices of all pairs are decomposed; beyond, matrices of 1,000 landmarks.
 MOST_PAIRS, LANDMARKS = 5000, 1000
 
+# Rows that store a smaller share of the distances are of a graph of neighbours: fewer points than this are copies.
+_LEAST_STORED = 0.5
+
 # Entries of a matrix of similarities that are held at once: 268 MB in double precision.
 _ENTRIES = 2**25
 
@@ -92,8 +95,11 @@ def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any) ->
 
 def squared_distances(distances: Distances, X_new: Any) -> FloatArray:
     """Return the squared distances of points to all fitted ones, of shape (n_new, n)."""
-    # A sparse matrix may leave out zeros.
-    X_new = X_new.toarray() if issparse(X_new) and isinstance(distances, SquareDistances) else X_new
+    if issparse(X_new) and isinstance(distances, SquareDistances):
+        # Zeros may be left out, of copies.
+        if (np.diff(X_new.tocsr().indptr) < _LEAST_STORED * X_new.shape[1]).any():
+            raise ValueError("X_new stores some of the distances to the fitted points only; store all of them.")
+        X_new = X_new.toarray()
     support, values = distances.to(X_new, None)
     order = np.argsort(support.indices.reshape(support.n_nodes, -1), axis=1, kind="stable")
     return np.take_along_axis(values.reshape(support.n_nodes, -1), order, axis=1)

@@ -44,7 +44,7 @@ class DerivedLaw(GraphLaw):
         return self._conditioned(copy.copy(self), self.law.given(X, neighbors, y=y))
 
     def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
-        law = self._conditioned(self, self.law.recall(remembered["part"]))
+        law = self._conditioned(copy.copy(self), self.law.recall(remembered["part"]))
         law.inferred = remembered[self._conditioned.remembers]
         return law
 

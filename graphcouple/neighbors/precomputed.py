@@ -35,8 +35,9 @@ class SquareDistances(Searched):
             support, sq_dist = Support(graph.indptr, graph.indices), squares_of(graph.data)
             if k < self.n_points:
                 return _k_nearest(support, sq_dist, k)
-            # A graph of neighbours stores few of all pairs, but at least one for each row.
-            _k_nearest(support, sq_dist, 1)
+            # A graph of neighbours stores few of all pairs.
+            if not (counts := np.diff(graph.indptr)).all():
+                raise ValueError(f"row {int(np.argmin(counts))} of X_new stores no distance; store at least one.")
             return support, sq_dist
         indices = np.sort(np.argsort(X_new, axis=1, kind="stable")[:, :k], axis=1)
         return regular_support(indices), squares_of(np.take_along_axis(X_new, indices, axis=1)).ravel()

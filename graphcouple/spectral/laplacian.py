@@ -210,6 +210,8 @@ def graph_laplacian(posterior: Any, normalized: bool = True) -> GraphLaplacian:
     means = posterior.support.to_csr(np.asarray(posterior.edge_means, dtype=np.float64))
     affinity = sp.csr_array(means + means.T)
     affinity.sum_duplicates()
+    if not (affinity.data >= 0.0).all() or not np.isfinite(affinity.data.max(initial=0.0)):
+        raise ValueError("the law's mean edges hold NaN, infinity or numbers below 0; correct its edge_means.")
     return GraphLaplacian.of_symmetric(affinity, normalized)
 
 

@@ -284,7 +284,7 @@ class ParticleMesh(SummationOfSets):
         pages, tiles = ([other for other in self._transforms if other[3] is of_page] for of_page in (True, False))
         is_much = sum(self._transforms[page].values.nbytes for page in pages) > _MOST_KEPT
         for old in (pages[:-2] if is_much else []) + tiles[:-_MOST_TILES]:
-            del self._transforms[old]
+            self._transforms.pop(old, None)
         return transform
 
     def _workspace(self, grid: Grid, transform: Transform) -> _Workspace:

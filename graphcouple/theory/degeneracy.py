@@ -20,8 +20,8 @@ from graphcouple.laws.priors import RandomGraph
 from graphcouple.laws.priors.random_graph import Rng
 from graphcouple.neighbors import as_points
 
-# Metrics that depend on x − y alone. Kernels of others, such as the cosine distance, are not shift-invariant. Under
-# "sqeuclidean", a kernel decays faster than `Kernel.assumptions` supposes.
+# Norms of x − y. Kernels of other metrics, such as the cosine distance, are not shift-invariant, or, as of
+# "sqeuclidean", decay faster than `Kernel.assumptions` supposes.
 _OF_DIFFERENCES = (
     *("euclidean", "l2", "manhattan", "cityblock", "l1", "chebyshev", "minkowski"),
     *("seuclidean", "mahalanobis"),
@@ -176,7 +176,7 @@ def degeneracy_report(
     if isinstance(model_or_posterior, GraphLaw):
         if others := [part.metric for part in model_or_posterior.parts if part.metric not in _OF_DIFFERENCES]:
             raise ValueError(
-                f"metric={others[0]!r} is not known to depend on differences of the columns of X alone, as theorem 1 "
+                f"metric={others[0]!r} is not known to be a norm of differences of the columns of X, as theorem 1 "
                 "supposes; pass the law's posterior, and the points as X."
             )
         kernels = model_or_posterior.kernels
