@@ -106,9 +106,9 @@ def test_scales_and_weights_that_lose_their_digits_are_refused():
 
 def test_distances_to_new_rows_may_differ_in_number():
     """Without a number of neighbours, a row takes all that it stores, whatever the other rows store."""
-    D = np.ceil(4.0 * cdist(X, X))
+    D = np.ceil(12.0 * cdist(X, X))
     law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), metric="precomputed").given(D)
-    new = sp.csr_array(np.where(RNG.random((5, 60)) < 0.5, np.ceil(4.0 * cdist(RNG.normal(size=(5, 3)), X)), 0.0))
+    new = sp.csr_array(np.where(RNG.random((5, 60)) < 0.5, np.ceil(12.0 * cdist(RNG.normal(size=(5, 3)), X)), 0.0))
     together, alone = law.new_edges(new), [law.new_edges(new[[i]]) for i in range(5)]
     assert (np.diff(together.support.indptr) == np.diff(new.indptr)).all()
     for i, edges in enumerate(alone):
