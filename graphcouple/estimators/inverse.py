@@ -51,10 +51,10 @@ class HasInverse(HasLaw):
         """Return points of the input's space for places in the embedding: means of nearby fitted points.
 
         The weights are the mean edges from a new point at that place to the fitted ones, under a law of prior D given
-        the embedding: Gaussian kernels of perplexity 10 (or a third of the points) on the 30 nearest. So the result
-        lies between fitted points and is smoother than they are. At the place of a fitted point it is that point.
-        Columns of categories (`Blocks`) get the category of the largest weight.
-        Distances are measured in the map's space.
+        the embedding: Gaussian kernels of perplexity 10 (or a third of the points, at least 1.5) on the 30 nearest. So
+        the result lies between fitted points and is smoother than they are. At the place of a fitted point it is that
+        point. Columns of categories (`Blocks`) get the category of the largest weight. Distances are measured in the
+        map's space.
 
         Parameters
         ----------

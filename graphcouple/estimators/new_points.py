@@ -106,8 +106,8 @@ class PlacesNewPoints(HasInverse):
         Z, loss = self._placed(X, law)
         return (Z, loss) if return_loss else Z
 
-    def _placed(self, X: Any, law: ConditionedLaw) -> tuple[FloatArray, FloatArray | None]:
-        """Return the places of checked points and, if the law places them, their losses."""
+    def _placed(self, X: Any, law: ConditionedLaw, starts: bool = False) -> tuple[FloatArray, FloatArray | None]:
+        """Return the places of checked points and, if the law places them, their losses; `starts` need no edges."""
         if self._function is not None:
             return self._function(X).astype(self.embedding_.dtype), None
         if self.transform_method != "law":
@@ -119,7 +119,8 @@ class PlacesNewPoints(HasInverse):
         n_new, q = X.shape[0], self.embedding_.shape[1]
         Z, loss = np.empty((n_new, q), dtype=self.embedding_.dtype), np.empty(n_new)
         for rows, edges in in_parts(law, X, self.n_jobs):
-            refuse_alone(edges.mass == 0.0)
+            if not starts:
+                refuse_alone(edges.mass == 0.0)
             places, loss[rows] = place_new(fixed, edges, self.n_jobs)
             Z[rows] = places * self._scale
             same = edges.coincident >= 0
@@ -206,7 +207,7 @@ class PlacesNewPoints(HasInverse):
                 "update would search all neighbours anew, and forget those that were given; fit all points with their "
                 "neighbors and init= an array of the old places and transform's."
             )
-        Z = np.vstack([self._places, self._placed(X, law)[0]])
+        Z = np.vstack([self._places, self._placed(X, law, starts=move != "none")[0]])
         old = np.arange(len(Z)) < len(self._places)
         if sp.issparse(law.X):
             whole = sp.vstack([law.X, sp.csr_array(X)], format="csr")

@@ -111,6 +111,7 @@ class WithTerm(EmbeddingEstimator):
         return self._plain().sentence
 
     def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, *, resume: bool = False, **weights: Any) -> Self:
+        """Embed `X`, of shape (n_samples, n_features); see `CouplingEstimator.fit`."""
         self._validate_params()
         plain = self._plain()
         self._check_input(plain, X)

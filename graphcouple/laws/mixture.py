@@ -143,6 +143,7 @@ class _ConditionedMixture(ConditionedLaw):
         return MixturePosterior(posteriors, self.mixture.weights)
 
     def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
+        """Return the isolation of each point by the first law; see `ConditionedLaw.own_isolation`."""
         return self.parts[0].own_isolation(n_jobs)
 
     def remembered(self) -> dict[str, Any]:

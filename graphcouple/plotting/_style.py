@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from typing import TYPE_CHECKING, Any
@@ -222,7 +223,7 @@ def shortened(text: str, most: int) -> str:
 def as_text(text: Any) -> str:
     """Return text that matplotlib can draw: formulas stay, other dollars are escaped, and controls become spaces.
 
-    Between two prices there is no formula: it has a command, an index, a power or a brace.
+    Between two prices there is no formula: that part begins with a digit, and has no command, index, power or brace.
     """
     from matplotlib.mathtext import MathTextParser
 
@@ -231,10 +232,11 @@ def as_text(text: Any) -> str:
         return drawable
     try:
         MathTextParser("path").parse(drawable)
-        is_formula = any(mark in drawable.replace("\\$", "") for mark in "\\^_{")
+        formulas = re.split(r"(?<!\\)\$", drawable)[1::2]
+        are_prices = any(re.match(r"\s*\d[^\\^_{]*$", part) for part in formulas)
     except ValueError:
-        is_formula = False
-    return drawable if is_formula else drawable.replace("\\$", "$").replace("$", "\\$")
+        are_prices = True
+    return drawable.replace("\\$", "$").replace("$", "\\$") if are_prices else drawable
 
 
 def line_axes(ax: Axes, x: str, y: str) -> None:

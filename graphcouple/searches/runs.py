@@ -199,7 +199,7 @@ class Runner:
         """Return the candidate's estimator, fitted to all rows, and add its map to `maps`."""
         # With the neighbours that fits share, it could neither grow nor be saved whole.
         method = self._made(candidate, seed)
-        self.maps[candidate.name, seed] = fitted_map(method, own_copy(self.X))
+        self.maps.setdefault((candidate.name, seed), fitted_map(method, own_copy(self.X)))
         return method
 
     def _neighbors_for(self, method: Any, X: Any) -> dict[str, Any]:
