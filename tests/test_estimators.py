@@ -293,3 +293,12 @@ def test_umap_takes_a_and_b():
     assert gc.UMAP(a=2.0, b=0.8).sentence.latent.kernel == gc.Odds(gc.RationalPower(2.0, 0.8))
     with pytest.raises(ValueError, match="both a and b"):
         gc.UMAP(a=2.0).fit(np.random.default_rng(0).normal(size=(30, 2)))
+
+
+def test_threads_change_no_bit_of_drawn_points_and_graphs():
+    X = np.random.default_rng(0).normal(size=(150, 5))
+    for make in (
+        lambda n: gc.InfoNCTSNE(max_iter=20, random_state=0, n_jobs=n),
+        lambda n: gc.HierarchicalCoupling(gc.TSNE(perplexity=5, max_iter=20, n_jobs=n), random_state=0),
+    ):
+        np.testing.assert_array_equal(*(make(n).fit_transform(X) for n in (1, 2)))
