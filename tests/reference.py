@@ -52,6 +52,15 @@ def fast_and_nightly(known, fast=ARCHETYPES):
     ]
 
 
+def thinned(first, second, share):
+    """All pairs of two lists: one in `share` for the fast set, so that all values occur, the rest for the nightly."""
+    return [
+        pytest.param(a, b, marks=[] if (i + j) % share == 0 else pytest.mark.nightly)
+        for i, a in enumerate(first)
+        for j, b in enumerate(second)
+    ]
+
+
 def pairwise(first, second, third, fast=None):
     """All pairs of the first two, each with one of the third in the fast set, so that all pairs of values occur.
 

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 import graphcouple as gc
 from graphcouple.spectral import principal_components
-from tests.reference import coupling_of, pairwise
+from tests.reference import coupling_of, pairwise, thinned
 
 MODELS = {"input": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(2)), "latent": gc.GraphModel(gc.Student(), "E")}
 PRESETS = {
@@ -26,15 +26,7 @@ PRESETS = {
 }
 STARTS = {init: init for init in ("auto", "ccpca", "pca", "random", "spectral")}
 EVERY = pytest.mark.parametrize("name", PRESETS)
-# Every preset and every start occurs in the fast set.
-PRESETS_AND_STARTS = pytest.mark.parametrize(
-    ("name", "init"),
-    [
-        pytest.param(name, init, marks=[] if i % 5 in (j, (j + 2) % 5) else pytest.mark.nightly)
-        for i, name in enumerate(PRESETS)
-        for j, init in enumerate(STARTS)
-    ],
-)
+PRESETS_AND_STARTS = pytest.mark.parametrize(("name", "init"), thinned(PRESETS, STARTS, 2))
 
 
 @pytest.fixture

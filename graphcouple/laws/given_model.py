@@ -140,7 +140,7 @@ class ConditionedModel(ConditionedLaw):
         stored = is_precomputed(model.metric) and sp.issparse(points)
         n_rows = n_neighbors if stored else rows_to_search(n_neighbors, self.weights)
         support, sq_dist = distances.to(points, n_rows, n_jobs, search)
-        isolation = self._isolation(support, sq_dist, n_jobs)
+        isolation = self._isolation(support, sq_dist, n_jobs, stored)
         copies = None
         if self.weights is not None:
             support, sq_dist, copies = nearest_copies(support, sq_dist, self.weights, None, n_neighbors)
@@ -171,11 +171,11 @@ class ConditionedModel(ConditionedLaw):
         spread = nearest_spread(support, sq_dist, n_jobs)
         return _isolation_of(spread, support, sq_dist, spread)
 
-    def _isolation(self, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
+    def _isolation(self, support: Support, sq_dist: FloatArray, n_jobs: int | None, stored: bool) -> FloatArray:
         if self._spread is None:
             self.posterior(n_jobs)
         assert self._spread is not None
-        if is_precomputed(self.model.metric):
+        if stored:
             # Rows may store distances in different numbers.
             return _isolation_of(nearest_spread(support, sq_dist, n_jobs), support, sq_dist, self._spread)
         # With as many edges in each row, this takes a tenth of the time.
