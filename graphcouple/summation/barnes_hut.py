@@ -6,10 +6,11 @@ import numpy as np
 
 from graphcouple._numba.blocks import in_blocks
 from graphcouple._numba.threads import over_rows
-from graphcouple._numba.tree import LEVELS, build, interleave, summarise, walk
+from graphcouple._numba.tree import LEVELS, build, summarise, walk
 from graphcouple._support.validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
+from graphcouple.summation.near_cells import morton_keys
 from graphcouple.summation.particle_mesh import MESH_FROM
 from graphcouple.summation.radials import RadialFunction
 
@@ -78,11 +79,7 @@ class BarnesHut(Summation):
             return potential - other, gradient - other_gradient
         # Cells in half precision would overflow, and so would differences of short integers.
         Z = np.asarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)
-        low, high = Z.min(axis=0), Z.max(axis=0)
-        widest = float((high - low).max())
-        scale = (2**LEVELS - 1) / widest if widest > 0 else 0.0
-        keys = np.empty(n, dtype=np.int64)
-        over_rows(n, self.n_jobs, interleave, ((Z - low) * scale).astype(np.int64), n_dims, keys)
+        keys = morton_keys(Z, self.n_jobs)
         order = np.argsort(keys, kind="stable")
         points = np.ascontiguousarray(Z[order], dtype=np.float64)
         c = np.ones(n) if charges is None else np.ascontiguousarray(charges[order], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Points sorted into square cells, to find the points near a place."""
+"""Points sorted into square cells, in which near points are near in memory."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from graphcouple._numba.mesh import sort_by_bin
 from graphcouple._numba.near import fill_cells, take_in_order
 from graphcouple._numba.places import add_near_at
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
+from graphcouple._numba.tree import LEVELS, interleave
 from graphcouple.graphs import FloatArray
 
 # The most cells: their starts take 32 MB. A wider page is folded.
@@ -28,6 +29,19 @@ def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], N
     order, starts = np.empty(bins.size, dtype=np.int32), np.empty(n_bins + 1, dtype=np.int64)
     sort_by_bin(bins, n_bins, order, starts)
     return order, starts
+
+
+def morton_keys(points: FloatArray, n_jobs: int | None = None) -> NDArray[np.int64]:
+    """Return a key for each point of at most three dimensions; most points of neighbouring keys are near each other.
+
+    It is the Morton code of the point's cell: a curve through all cells, which visits the quarters of a square in turn.
+    """
+    low, high = bounds(points)
+    widest = float((high - low).max())
+    cells = ((points - low) * ((2**LEVELS - 1) / widest if widest > 0 else 0.0)).astype(np.int64)
+    keys = np.empty(len(points), dtype=np.int64)
+    over_rows(len(points), n_jobs, interleave, cells, points.shape[1], keys)
+    return keys
 
 
 class NearCells:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
 from graphcouple._numba.near import add_near_pairs, block_sizes
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.summation.near_cells import NearCells
 from graphcouple.summation.tiles import COARSER, TILE, n_tiles
 
@@ -26,8 +26,9 @@ MOST_PAIRS = 10_000.0
 # Nanoseconds for a node of a tile, without padding, and for a point in tiles, which is spread about twice and read once
 # more. Tiles are considered if a sum takes 20 ms, and must save a third of the time.
 _TIME_OF_TILE_NODE, _TIME_OF_TILED_POINT, _WORTH_A_LOOK, _WORTH_TILES = 5.0, 200.0, 2e7, 0.67
-# Points that estimate crowding; more would estimate it better, but take longer to sort.
-_SOME_POINTS = 20_000
+# Points that estimate the number of occupied tiles, and the crowding for them and for a plain grid. More would estimate
+# them better, but take longer to count.
+_SOME_POINTS, _COUNTED = 20_000, 200_000
 
 # Spacings are halved until near pairs take this share of the time, at most this many times.
 _FEW_PAIRS, _MOST_HALVINGS = 0.1, 20
@@ -41,15 +42,32 @@ _MOVING_POINTS = (1.0, 0.5, 0.8 * LARGEST)
 _FIXED_POINTS = (2.0, 0.5**0.5, 0.98 * LARGEST)
 
 
-def crowding(points: FloatArray, low: FloatArray, side: float) -> float:
-    """Return how many points are in a point's block of this side, on average: each is compared with about as many."""
+@lru_cache(maxsize=8)
+def _drawn(n: int, most: int) -> IntArray:
+    """Return up to `most` random rows of n. Every k-th row would not do: of points in order, few would share a cell."""
+    rows = np.unique(np.random.default_rng(0).integers(0, n, most))
+    rows.flags.writeable = False
+    return rows
+
+
+def some_of(points: FloatArray, most: int) -> FloatArray:
+    """Return the points or, of more than `most`, a random part."""
+    return points if len(points) <= most else points[_drawn(len(points), most)]
+
+
+def crowding(points: FloatArray, low: FloatArray, side: float, most: int = _COUNTED) -> float:
+    """Return how many points are in a point's block of this side, on average: each is compared with about as many.
+
+    Of more than `most` points, it is estimated from a part.
+    """
+    n, points = len(points), some_of(points, most)
     blocks = np.zeros(len(points), dtype=np.int64)
     for column, least in zip(points.T, low, strict=True):
         block = ((column - least) / side).astype(np.int64)
         blocks = blocks * (int(block.max()) + 1) + block
     sparse = blocks.max() > _MOST_BINS_A_POINT * len(points)
     counts = np.unique(blocks, return_counts=True)[1] if sparse else np.bincount(blocks)
-    return float(np.square(counts, dtype=np.float64).sum() / len(points))
+    return (float(np.square(counts, dtype=np.float64).sum() / len(points)) - 1.0) * n / len(points) + 1.0
 
 
 def finer_where_crowded(
@@ -83,9 +101,7 @@ def tiled_spacings(
     side. `least` is the spacing that resolves the function without near pairs, or 0; `core` are the nodes along a side
     of a tile without its margins.
     """
-    # A sample of points estimates the number of occupied tiles and the crowding.
-    some = points[:: -(-len(points) // _SOME_POINTS)]
-    share = len(some) / len(points)
+    some = some_of(points, _SOME_POINTS)
 
     @cache
     def page(width: float) -> tuple[float, int]:
@@ -101,7 +117,7 @@ def tiled_spacings(
 
     @cache
     def sharing(width: float) -> float:
-        return max((crowding(some, low, BLOCK_NODES * width) - 1.0) / share + 1.0, 1.0)
+        return crowding(points, low, BLOCK_NODES * width, _SOME_POINTS)
 
     def near(width: float) -> float:
         return _TIME_OF_PAIR * len(points) * sharing(width) if width > least else 0.0
