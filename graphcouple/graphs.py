@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import check_sparse, check_unmasked
+from graphcouple._support.validation import check_sparse, check_unmasked, warn
 
 if TYPE_CHECKING:
     import igraph
@@ -241,6 +241,11 @@ def _from_library(graph: Any, kind: str, name: str) -> sp.coo_array:
     if kind == "networkx":
         index = {node: i for i, node in enumerate(graph.nodes)}
         n_nodes = len(index)
+        if index.keys() == set(range(n_nodes)) and list(index) != list(range(n_nodes)):
+            warn(
+                f"{name}: the nodes are the numbers 0 to {n_nodes - 1} in another order, and rows follow graph.nodes. "
+                "If node i is row i, pass networkx.to_scipy_sparse_array(graph, nodelist=sorted(graph))."
+            )
         edges = [(index[u], index[v], w) for u, v, w in graph.edges(data="weight", default=1.0)]
     else:
         n_nodes = graph.vcount()

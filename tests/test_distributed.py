@@ -244,6 +244,10 @@ def test_what_is_unusable_is_named():
             fit_landmarks(ROWS, TSNE, n=n, importance=np.ones(3))
         with pytest.raises(ValueError, match="importance must be 'leverage'"):
             fit_landmarks(ROWS, TSNE, n=n, importance="size")
+        with pytest.raises(TypeError, match="importance must hold numbers, got dtype <U1"):
+            fit_landmarks(ROWS, TSNE, n=n, importance=np.full(900, "a"))
+    with pytest.raises(ValueError, match="needs rows without NaN and infinity"):
+        fit_landmarks(np.where(np.arange(900)[:, None] == 3, ROWS, np.nan), TSNE, n=200, importance="leverage")
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
         fit_landmarks(chunks[chunks[:, 0] > 0], TSNE, n=200)
     for rows in (ROWS[:, 0], ROWS[:, :0]):

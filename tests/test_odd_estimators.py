@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances
 import graphcouple as gc
 from graphcouple.estimators import base
 from graphcouple.estimators.rows import nearest_to_means
-from graphcouple.graphs import Support
+from graphcouple.graphs import Support, as_csr
 from graphcouple.spectral import principal_components
 from tests.reference import Parabola
 
@@ -219,3 +219,17 @@ def test_a_graph_of_neighbours_is_not_all_distances():
     mds = gc.MetricMDS(metric="precomputed", random_state=0).fit(D)
     with pytest.raises(ValueError, match="X_new stores some of the distances"):
         mds.transform(sp.csr_array(np.where(D[:3] < 1.0, D[:3], 0.0)))
+
+
+def test_graphs_have_no_landmarks():
+    graph = sp.csr_array(np.ones((30, 30)) - np.eye(30))
+    with pytest.raises(ValueError, match="n_landmarks=10 fits some rows only"):
+        gc.GraphCoupling(graph, gc.GraphModel("student", "E"), n_landmarks=10).fit()
+
+
+def test_nodes_numbered_in_another_order_are_noted():
+    with pytest.warns(UserWarning, match=r"input: the nodes are the numbers 0 to 2 in another order.*nodelist="):
+        matrix = as_csr(nx.Graph([(1, 0), (0, 2)]), "input")
+    np.testing.assert_array_equal(matrix.toarray(), [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    for graph in (nx.path_graph(4), nx.Graph([(2, 1), (1, 3)]), nx.Graph([("b", "a")])):
+        as_csr(graph, "input")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -66,6 +67,9 @@ def test_optuna_draws_numbers_of_distributions():
         draws.tell(str(k), None)
     assert abs(np.mean(numbers) - 5.0) < 0.1
     assert 0.03 < np.std(numbers) < 0.3
+    without_quantiles = SimpleNamespace(rvs=lambda random_state: random_state.uniform(2.0, 3.0))
+    draws.begin()
+    assert 2.0 < draws.number("another", without_quantiles) < 3.0
 
 
 @pytest.mark.parametrize("sampler", ["random", "optuna"])

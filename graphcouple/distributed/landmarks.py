@@ -241,6 +241,8 @@ def sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], N
         values = da.asarray(importance)
         if values.shape != (n_rows,):
             raise ValueError(f"importance must have shape ({n_rows},), one number for each row, got {values.shape}.")
+        if values.dtype.kind not in "iufb":
+            raise TypeError(f"importance must hold numbers, got dtype {values.dtype}.")
         values = values.rechunk((X.chunks[0],))
     if n >= n_rows:
         return np.arange(n_rows), None
@@ -295,6 +297,11 @@ def _merged(parts: list[_Sample], n: int) -> _Sample:
 def _leverage_of(X: NDArray[Any]) -> _OfRows:
     """Return a function from rows to their leverage among some rows."""
     X = X[np.isfinite(X).all(axis=1)]  # the others are named with their chunk
+    if len(X) < 2:
+        raise ValueError(
+            "importance='leverage' needs rows without NaN and infinity, and fewer than 2 of those looked at are; "
+            "impute or drop the others first."
+        )
     mean = X.mean(axis=0, dtype=np.float64)
     covariance = np.cov(X, rowvar=False).reshape(X.shape[1], X.shape[1])
     ridge = _RIDGE * float(np.trace(covariance)) / len(covariance) or 1.0

@@ -167,7 +167,7 @@ class CouplingEstimator(PlacesNewPoints):
         if sample_weight is not None and X is not None:
             sample_weight = check_weights(sample_weight, X.shape[0])
         rows, equal, landmarks = Rows(X, y, neighbors, sample_weight), None, None
-        if self.n_landmarks is not None and X is not None and self.n_landmarks < X.shape[0]:
+        if self.n_landmarks is not None and (X is None or self.n_landmarks < X.shape[0]):
             rows, sentence, landmarks = self._of_landmarks(rows, sentence, rng)
         if self.unique and X is not None:
             rows, sentence, equal = self._gathered(rows, sentence)

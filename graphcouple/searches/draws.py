@@ -76,8 +76,8 @@ class OptunaDraws(Draws):
         return options[self._trial.suggest_categorical(choice, list(range(len(options))))]
 
     def number(self, choice: str, distribution: Any) -> Any:
-        """Return a number of a distribution, by its quantile."""
-        if self._trial is None:
+        """Return a number of a distribution, by its quantile if it has quantiles."""
+        if self._trial is None or not hasattr(distribution, "ppf"):
             return super().number(choice, distribution)
         return _plain(distribution, distribution.ppf(self._trial.suggest_float(choice, 1e-6, 1.0 - 1e-6)))
 
