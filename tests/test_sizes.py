@@ -74,6 +74,22 @@ def test_a_kernel_without_scale_leaves_the_size_of_the_start():
     assert best_scale(objective, noise()[:, :2]) == 1.0
 
 
+class Level(gc.Objective):
+    """0 up to a size of 50, and 1 beyond, like a loss by a table that ends."""
+
+    n_points = 2
+
+    def value(self, Z):
+        return float(np.linalg.norm(Z) > 50.0)
+
+    def value_and_grad(self, Z):
+        return self.value(Z), np.zeros_like(Z)
+
+
+def test_a_start_does_not_grow_to_where_a_table_ends():
+    assert best_scale(Level(), np.array([[1.0, 0.0], [0.0, 0.0]])) == 1.0
+
+
 def test_a_small_gradient_of_a_huge_map_is_no_minimum():
     objective = tsne_of(noise(100), 10.0, gc.GraphModel(gc.Odds(gc.Student()), "E"))
     near, far = (gc.solve(objective, size * noise(100)[:, :2], LBFGS(), max_iter=200) for size in (1.0, 1e8))
