@@ -106,7 +106,6 @@ class _Centred:
         return product - np.outer(self.mean, rounded.sum(axis=0, dtype=np.float64))
 
     def dense(self) -> FloatArray:
-        """Return X − 1 meanᵀ."""
         return (self.X.toarray() if sp.issparse(self.X) else self.X) - self.mean
 
     def rounding(self) -> float:

@@ -317,14 +317,12 @@ class ComponentMeans(Term):
         check_integer("n_graphs", self.n_graphs, 1)
 
     def bind(self, problem: Problem) -> ComponentCrossEntropy:
-        """Return J_ε of the problem's points and graphs."""
         problem.refuse_weights(self)
         options: dict[str, Any] = {name: getattr(self, name) for name in ("scale", "epsilon", "n_graphs")}
         options |= {"n_components": problem.n_components, "seed": problem.seed(), "n_jobs": problem.n_jobs}
         return ComponentCrossEntropy(problem.coordinates, problem.posterior, **options)
 
     def weight_of(self, objective: Objective, problem: Problem) -> float:
-        """Return the weight, from the objective's own range if it is "auto"."""
         if not isinstance(self.weight, str):
             return float(self.weight)
         n = problem.posterior.n_nodes

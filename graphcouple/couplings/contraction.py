@@ -267,7 +267,6 @@ class FixedBasis(InParts, Delayed):
             self._offset = float((smooth**p - _SMOOTH**p - slopes * (smooth - _SMOOTH)).sum())
 
     def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
-        """Return Tr(Vᵀ L V) and its gradient; see the module's text."""
         laplacian = self.objective._laplacian(Z)
         points, radial, low_rank = laplacian.Z, laplacian.radial, laplacian.summation.low_rank
         s = np.ascontiguousarray((laplacian.shrink[:, None] * self.V).T)
@@ -338,7 +337,6 @@ class SpectralContraction(Term):
         check_power(self.power)
 
     def bind(self, problem: Problem) -> WeightedSum:
-        """Return n · R for the problem's number of points; see `Term`."""
         problem.refuse_weights(self)
         posterior, k = problem.posterior, self.n_clusters
         n = posterior.n_nodes

@@ -48,5 +48,4 @@ class Delayed(Objective):
 
     @property
     def attracting(self) -> Attraction:
-        """An attraction that is absent while the attraction of edges is exaggerated."""
         return Attraction(source=self, times=lambda factor: Absent(self.n_points))

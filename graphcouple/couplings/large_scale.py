@@ -258,7 +258,6 @@ class LargeScale(GlobalTerm):
         return LargeScaleCrossEntropy.of(X, k, problem.rng, self.width, metric, problem.n_jobs, params)
 
     def weight_of(self, objective: Objective, problem: Problem) -> float:
-        """Return the weight; "auto" depends on the share of L that principal components explain."""
         if not isinstance(self.weight, str):
             return float(self.weight)
         loss = next(part for part in parts_of(objective) if isinstance(part, LargeScaleCrossEntropy))

@@ -68,12 +68,10 @@ class EdgeGain(_LossRadial):
     """F̂(0, p(d²)) − F̂(1, p(d²)): the saving of a pair whose edge in the input's graph is sure."""
 
     def potential(self, sq_dist: Any) -> Any:
-        """Return F̂(0, p) − F̂(1, p)."""
         p = self.kernel.edge_probability(sq_dist)
         return self.loss.cost(0.0, p) - self.loss.cost(1.0, p)
 
     def slope(self, sq_dist: Any) -> Any:
-        """Return its derivative in d²."""
         p = self.kernel.edge_probability(sq_dist)
         change = self.loss.grad_cost(0.0, p) - self.loss.grad_cost(1.0, p)
         return change * p * self.kernel.grad_log_probability(sq_dist)
@@ -84,7 +82,6 @@ class AbsentCost(_LossRadial):
     """F̂(0, p(d²)): the cost of a pair without an edge in the input's graph."""
 
     def potential(self, sq_dist: Any) -> Any:
-        """Return F̂(0, p)."""
         return self.loss.cost(0.0, self.kernel.edge_probability(sq_dist))
 
     def slope(self, sq_dist: Any) -> Any:

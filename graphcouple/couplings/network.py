@@ -225,7 +225,6 @@ class OfNetwork(Through):
         return network.pulled(network.forward(self.points)[1], gradient.astype(np.float64, copy=False))[0]
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective at f(X) and its gradient in the parameters `Z`."""
         network = self.network.with_parameters(Z)
         places, layers = network.forward(self.points)
         value, gradient = self.objective.value_and_grad(places)

@@ -40,7 +40,6 @@ class Saturating(RadialFunction):
     c: float
 
     def potential(self, sq_dist: Any) -> Any:
-        """Return s_c."""
         return (1.0 + sq_dist) / (self.c + 1.0 + sq_dist)
 
     def slope(self, sq_dist: Any) -> Any:
@@ -70,7 +69,6 @@ class PairwiseControlled(Objective):
         self.weights = (1.0, 0.0, 1.0)
 
     def at(self, iteration: int, Z: FloatArray) -> PairwiseControlled:
-        """Return the loss with the weights of the iteration's phase."""
         return changed(self, weights=phase_weights(iteration))
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
@@ -127,7 +125,6 @@ class PairwiseControlledCoupling(Coupling):
         return f"pairwise controlled: {pairs} of each point"
 
     def bind(self, problem: Problem) -> PairwiseControlled:
-        """Return the loss, with pairs drawn by the problem's source of randomness."""
         problem.refuse_weights(self)
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
         if n < 3:

@@ -62,12 +62,10 @@ class GroupedPosterior(RandomGraph):
 
     @property
     def code(self) -> str:
-        """The name of the law's prior."""
         return self.law.code
 
     @property
     def prior_name(self) -> str:
-        """The name of the class of the law's prior."""
         return self.law.prior_name
 
     @property
@@ -77,12 +75,10 @@ class GroupedPosterior(RandomGraph):
 
     @property
     def edge_means(self) -> FloatArray:
-        """The expected number of edges from a group to another."""
         return self._edges.data
 
     @property
     def own_means(self) -> FloatArray:
-        """The expected number of edges within each group."""
         return self._means.diagonal()
 
     def least_entropy(self) -> float:

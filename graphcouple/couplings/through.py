@@ -53,25 +53,20 @@ class Through(Objective):
         return self.objective.lower_bound
 
     def at(self, iteration: int, Z: FloatArray) -> Through:
-        """Return the objective of an iteration, through the same function."""
         return self._with(self.objective.at(iteration, self._inner(Z)))
 
     @property
     def basis_span(self) -> int:
-        """The span of the objective's bases."""
         return self.objective.basis_span
 
     def basis(self, Z: FloatArray, previous: Any = None) -> Any:
-        """Return the basis of the objective."""
         return self.objective.basis(self._inner(Z), previous)
 
     def with_basis(self, basis: Any) -> Through:
-        """Return the objective with this basis, through the same function."""
         return self._with(self.objective.with_basis(basis))
 
     @property
     def attracting(self) -> Attraction | None:
-        """The attraction of the objective, through the same function."""
         if (inner := self.objective.attracting) is None:
             return None
         return replace(
@@ -92,7 +87,6 @@ class Rescaled(Through):
 
     @property
     def held_points(self) -> NDArray[np.bool_] | None:
-        """The points that the objective holds."""
         return self.objective.held_points
 
     def _inner(self, Z: FloatArray) -> FloatArray:

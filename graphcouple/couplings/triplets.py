@@ -119,7 +119,6 @@ class TripletCoupling(Coupling):
         return r"\sum_{ijk} w_{ijk} \frac{\tilde d_{ij}}{\tilde d_{ij} + \tilde d_{ik}}"
 
     def bind(self, problem: Problem) -> TripletSum:
-        """Return the loss, with triplets drawn by the problem's source of randomness."""
         problem.refuse_weights(self)
         if problem.posterior.n_nodes < 3:
             raise ValueError(f"a triplet needs at least 3 points, got {problem.posterior.n_nodes}.")
