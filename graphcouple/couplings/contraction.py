@@ -104,11 +104,8 @@ class KernelLaplacian:
     def eigenvectors(self, k: int, near: FloatArray | None = None) -> FloatArray:
         """Return orthonormal eigenvectors of the k smallest eigenvalues, of shape (n, k).
 
-        Parameters
-        ----------
-        k : int
-        near : ndarray of shape (n, k), optional
-            A start, such as eigenvectors of a similar embedding. The result is then only as accurate as descent needs.
+        `near` is a start of this shape, such as eigenvectors of a similar embedding. The result is then only as
+        accurate as descent needs.
         """
         n = len(self.Z)
         if n <= _DENSE or k > _DENSE_SHARE * n:

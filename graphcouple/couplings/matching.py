@@ -206,11 +206,8 @@ class MatchedMeans(InParts, Placing):
         return edges, float(curved_part(self.loss, self.ahead).sum())
 
     def fixed_map(self, Z: FloatArray) -> MatchedMap | None:
-        """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`.
-
-        None unless pairs are independent and the loss linear: otherwise means depend on all points.
-        """
-        if not _places(self.loss, self.latent):
+        """Return the map; None unless pairs are independent and the loss linear: else means depend on all points."""
+        if not (self.loss.linear and self.latent.prior.independent_edges):
             return None
         gain = EdgeGain(self.kernel, self.loss)
         return MatchedMap(self._points(Z), gain, self._absent, 1.0, self.summation, self.loss)
@@ -325,10 +322,6 @@ def _symmetric(ahead: FloatArray, back: FloatArray, how: str) -> tuple[FloatArra
     return ahead, 1.0
 
 
-def _places(loss: MatchingLoss, latent: GraphModel) -> bool:
-    return loss.linear and latent.prior.independent_edges
-
-
 @register("matching")
 @dataclass(frozen=True)
 class MatchingCoupling(Coupling):
@@ -363,7 +356,7 @@ class MatchingCoupling(Coupling):
 
     def places(self, latent: GraphModel) -> bool:
         """Return whether means depend on one pair each, and the loss is linear; see `Coupling.places`."""
-        return _places(as_loss(self.loss), latent)
+        return as_loss(self.loss).linear and latent.prior.independent_edges
 
     def latex(self, latent: GraphModel) -> str:
         return r"\sum_{i \neq j} \ell(w_{ij}, \hat w_{ij})"

@@ -167,15 +167,9 @@ class Network:
     def pulled(
         self, blocks: Iterable[list[FloatArray]], gradient: FloatArray, to_points: bool = False
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return the gradient in `parameters`, and in the standardised points, of a loss with this gradient in places.
+        """Return the gradient in `parameters` of a loss with this gradient in places, for the layers from `forward`.
 
-        Parameters
-        ----------
-        blocks : iterable of lists of ndarrays
-            The layers of all points, from `forward`.
-        gradient : ndarray of shape (n, n_components)
-        to_points : bool, default=False
-            Whether the gradient in the points is needed; it is None otherwise.
+        With `to_points`, the second array is the gradient in the standardised points; otherwise it is None.
         """
         total, in_points, first = np.zeros_like(self.parameters), [], 0
         for layers in blocks:

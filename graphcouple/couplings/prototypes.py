@@ -195,13 +195,9 @@ class Plan:
         return CrossEntropy(groups, coupling.latent, "exact", coupling.n_jobs, coupling.exaggeration)
 
     def improve(self, places: FloatArray, rng: np.random.RandomState) -> tuple[FloatArray, int]:
-        """Move each point to the place of the lowest loss; return the places that have points and the number of moves.
+        """Move each point, in an order that `rng` draws, to the place of the lowest loss.
 
-        Parameters
-        ----------
-        places : ndarray of shape (n_places, n_components)
-        rng : numpy.random.RandomState
-            Draws the order in which points move.
+        Return the places that have points, of `places` of shape (n_places, n_components), and the number of moves.
         """
         latent, n = self.coupling.latent, self.labels.size
         prior, near = latent.prior, places / self.coupling.scale

@@ -89,16 +89,12 @@ class PositionUncertainty:
     def stability(self, n_neighbors: int = 10) -> FloatArray:
         """Return how well each point keeps its place among its nearest points on the map, from 0 to 1.
 
-        It is 1/(1 + r²/d²): r is the root mean square displacement against the mean of the neighbours, and d the mean
-        distance to them. The movement of a group as a whole does not lower it.
+        It is 1/(1 + r²/d²), of shape (n_points,): r is the root mean square displacement against the mean of the
+        neighbours, and d the mean distance to them. The movement of a group as a whole does not lower it.
 
         Parameters
         ----------
         n_neighbors : int, default=10
-
-        Returns
-        -------
-        ndarray of shape (n_points,)
         """
         dist, nearest = self._neighbors(n_neighbors)
         d2 = np.square(dist.mean(axis=1))
