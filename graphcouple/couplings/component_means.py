@@ -221,7 +221,6 @@ class ComponentCrossEntropy(Objective):
             first = self._first_fresh + block * _GRAPHS_AT_ONCE
             labels = sample_components(self._law, _GRAPHS_AT_ONCE, self._seed, first=first, n_jobs=self._n_jobs)
             self._cache = block, labels
-            return labels[at]
         return self._cache[1][at]
 
     def _one_graph(self, precision: PrecisionCrossEntropy, centres: FloatArray) -> tuple[float, FloatArray]:
