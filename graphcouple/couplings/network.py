@@ -153,7 +153,6 @@ class Network:
         return np.concatenate([layers[-1] for layers in self._in_blocks(points)])
 
     def _in_blocks(self, points: FloatArray) -> Iterator[list[FloatArray]]:
-        """Yield the layers of a block of rows at a time."""
         for a in range(0, len(points), _ROWS):
             yield self._layers(points[a : a + _ROWS])
 

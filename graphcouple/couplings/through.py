@@ -31,7 +31,6 @@ class Through(Objective):
         """Return A'ᵀ at `Z` times a gradient in A(Z)."""
 
     def _with(self, objective: Objective) -> Self:
-        """Return another objective of A(Z)."""
         return changed(self, objective=objective)
 
     def _own(self, attraction: Attraction) -> dict[str, Any]:

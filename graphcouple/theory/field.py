@@ -191,10 +191,7 @@ class PairwiseMRF:
     def log_density(self, X: Any, W: GraphLike) -> float:
         """Return log f(X, W) = Σ_ij W_ij log k(x_i − x_j), unnormalised, in nats.
 
-        Parameters
-        ----------
-        X : array of shape (n, p)
-        W : array, sparse matrix, networkx or igraph graph of n nodes
+        X has shape (n, p), and W is an array, a sparse matrix, a networkx or an igraph graph of n nodes.
         """
         graph = _directed(W)
         edges = graph.tocoo()
@@ -286,7 +283,7 @@ class PairwiseMRF:
         return monte_carlo(self.kernel, graph, dim, n_samples, rng, box=check_positive("side", side))
 
     def sample_centred(self, W: GraphLike, dim: int, rng: Rng = None, size: int | None = None) -> FloatArray:
-        """Draw X_C given W from the Gaussian kernel's field: N(0, L⁺ ⊗ Σ).
+        """Draw X_C given W from the Gaussian kernel's field, N(0, L⁺ ⊗ Σ), of shape (n, p) or (size, n, p).
 
         Parameters
         ----------
@@ -296,10 +293,6 @@ class PairwiseMRF:
         rng : numpy.random.Generator, int or None
         size : int, optional
             Number of draws; one by default.
-
-        Returns
-        -------
-        ndarray of shape (n, p), or (size, n, p)
 
         Raises
         ------
