@@ -42,8 +42,7 @@ _DENSE, _DENSE_SHARE = 400, 0.2
 
 # Absolute accuracy of eigenvalues where the matrix is not decomposed whole; for forces, a thousandth of their size
 # would suffice.
-_TOLERANCE = 1e-8
-_TOLERANCE_OF_FAST = 1e-4
+_TOLERANCE, _TOLERANCE_OF_FAST = 1e-8, 1e-4
 
 # Up to 3,000 points, products use a stored matrix: 72 MB.
 _STORED_UP_TO = 3000

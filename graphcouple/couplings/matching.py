@@ -43,7 +43,6 @@ from graphcouple.summation.radials import KernelFunction
 _SYMMETRIZATIONS = ("mean", "or", "first")
 """How the two directions of a pair become one number: (a + b)/2, a + b − ab, or a."""
 
-
 # Pairs held at once: ten arrays of 8 MB.
 _PAIRS_AT_ONCE = 2**20
 

@@ -29,8 +29,7 @@ PHASES = (100, 200)
 
 # Weight of the mid-near pairs at first, and points drawn for each such pair, of which the second nearest is taken: both
 # as in Wang et al. (2021).
-_FIRST_MID_WEIGHT = 1000.0
-_DRAWN = 6
+_FIRST_MID_WEIGHT, _DRAWN = 1000.0, 6
 
 
 @dataclass(frozen=True)
