@@ -147,7 +147,8 @@ class PairwiseControlledCoupling(Coupling):
     def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:
         near = most_likely(problem.posterior, self.n_near)
         mid, n_mid = self._mid_near(problem, n, rng)
-        far, n_far = self._further(near, n, rng)
+        rows = np.repeat(np.arange(n), self.n_far)
+        far, n_far = _counted(rows, points_not_near(rng, near, rows), n)
         kinds = ((near, np.ones(near.n_edges), 10.0), (mid, n_mid, 1e4), (far, n_far, 1.0))
         sums = [_edge_sum(pairs, counts, c, problem.n_jobs) for pairs, counts, c in kinds]
         return PairwiseControlled(sums, n, int(n_far.sum()))
@@ -167,16 +168,6 @@ class PairwiseControlledCoupling(Coupling):
             ends.append(drawn.reshape(n, _DRAWN)[np.arange(n), second])
         return _counted(np.tile(np.arange(n), self.n_mid), np.concatenate(ends), n)
 
-    def _further(self, near: Support, n: int, rng: np.random.Generator) -> tuple[Support, FloatArray]:
-        """Return pairs to random points that are not near ones, and how often each was drawn."""
-        rows = np.repeat(np.arange(n), self.n_far)
-        columns = other_points(rng, rows, n)
-        taken = np.flatnonzero(near.find(rows, columns) >= 0)
-        while taken.size:
-            columns[taken] = other_points(rng, rows[taken], n)
-            taken = taken[near.find(rows[taken], columns[taken]) >= 0]
-        return _counted(rows, columns, n)
-
 
 def warn_of_fewer(pairs: str, wanted: int, drawn: int, n: int, parameter: str) -> None:
     """Warn that there are too few points for as many pairs of each as a user wants."""
@@ -193,6 +184,16 @@ def other_points(rng: np.random.Generator, rows: IntArray, n: int) -> IntArray:
     """Return a random point of n for each entry of `rows`, other than this entry."""
     drawn = rng.integers(n - 1, size=rows.size)
     return drawn + (drawn >= rows)
+
+
+def points_not_near(rng: np.random.Generator, near: Support, rows: IntArray) -> IntArray:
+    """Return a random point for each entry of `rows`, other than this entry and the points near it."""
+    drawn = other_points(rng, rows, near.n_nodes)
+    taken = np.flatnonzero(near.find(rows, drawn) >= 0)
+    while taken.size:
+        drawn[taken] = other_points(rng, rows[taken], near.n_nodes)
+        taken = taken[near.find(rows[taken], drawn[taken]) >= 0]
+    return drawn
 
 
 def sq_dist_along(distances: Distances, rows: IntArray, columns: IntArray, n_jobs: int | None) -> FloatArray:

@@ -16,7 +16,7 @@ import numpy as np
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_embedding, check_fraction, check_integer
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.pacmap import most_likely, other_points, sq_dist_along, warn_of_fewer
+from graphcouple.couplings.pacmap import most_likely, other_points, points_not_near, sq_dist_along, warn_of_fewer
 from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.laws import GraphModel
@@ -162,10 +162,7 @@ def _scales(edges: Support, dist: FloatArray) -> FloatArray:
 def _of_neighbors(near: Support, n_outliers: int, rng: np.random.Generator) -> IntArray:
     """Return triplets of each near pair with random points that are not near."""
     rows, columns = np.repeat(near.rows, n_outliers), np.repeat(near.indices, n_outliers)
-    far = other_points(rng, rows, near.n_nodes)
-    while (taken := np.flatnonzero(near.find(rows, far) >= 0)).size:
-        far[taken] = other_points(rng, rows[taken], near.n_nodes)
-    return np.column_stack([rows, columns, far])
+    return np.column_stack([rows, columns, points_not_near(rng, near, rows)])
 
 
 def _random(n: int, count: int, rng: np.random.Generator) -> IntArray:
