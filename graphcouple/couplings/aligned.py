@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple.couplings.base import Attraction, Objective
-from graphcouple.couplings.through import Through
+from graphcouple.couplings.kinds import Through
 from graphcouple.graphs import FloatArray, IntArray
 
 

@@ -26,11 +26,10 @@ from scipy.special import logsumexp
 from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.confinement import Confinement, crowd_of
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
-from graphcouple.couplings.kinds import InParts
+from graphcouple.couplings.kinds import InParts, Rescaled
 from graphcouple.couplings.losses import MatchingLoss, as_loss, curved_part
 from graphcouple.couplings.pair import EdgeEnergy, check_laws
 from graphcouple.couplings.recipes import Coupling, Problem, register
-from graphcouple.couplings.through import Rescaled
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel

@@ -17,8 +17,8 @@ from scipy.special import expit
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple.couplings.anchors import AnchorEnergy
 from graphcouple.couplings.base import Objective
+from graphcouple.couplings.kinds import Through
 from graphcouple.couplings.parametric import features_of
-from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors.projection import row_by_row
 

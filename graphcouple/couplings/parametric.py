@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from graphcouple._support.validation import fit_of, warn
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.through import Through
+from graphcouple.couplings.kinds import Through
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors.projection import product_of_rows
 
