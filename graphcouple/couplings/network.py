@@ -71,20 +71,10 @@ class Network:
 
     @classmethod
     def like(cls, wanted: Any, X: Any, Z: FloatArray, seed: int) -> Network:
-        """Return a network that maps points to places about as given, by regression.
+        """Return a network that maps points X, of shape (n, n_features), to places about as in Z, by regression.
 
-        Parameters
-        ----------
-        wanted : "network" or MLPRegressor
-            The layers, the activation and the regression's options; "network" is two layers of 100 units with tanh.
-        X : array or sparse matrix of shape (n, n_features)
-        Z : ndarray of shape (n, n_components)
-        seed : int
-
-        Raises
-        ------
-        ValueError
-            When it is another regressor, or has another loss than the square.
+        The layers, the activation and the regression's options are those of `wanted`, an `MLPRegressor`, or "network"
+        for two layers of 100 units with tanh. Another regressor, or another loss than the square, raises `ValueError`.
         """
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
