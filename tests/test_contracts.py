@@ -16,12 +16,11 @@ from graphcouple.couplings.anchors import AnchorEnergy, Held
 from graphcouple.couplings.contraction import LaplacianEigenvalues
 from graphcouple.couplings.distance_shape import FreeScaleStress
 from graphcouple.couplings.global_term import LongEdges
-from graphcouple.couplings.kinds import Absent
+from graphcouple.couplings.kinds import Absent, Rescaled
 from graphcouple.couplings.large_scale import LargeScaleCrossEntropy
 from graphcouple.couplings.matching import MatchedMeans
 from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
 from graphcouple.couplings.reference_shape import ProcrustesStatistic
-from graphcouple.couplings.through import Rescaled
 from graphcouple.graphs import Support
 from graphcouple.kernels import ScaledKernel
 from graphcouple.optimize import Adam

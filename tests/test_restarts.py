@@ -12,7 +12,7 @@ import graphcouple as gc
 from graphcouple.couplings import Objective
 from graphcouple.couplings.aligned import PartOf
 from graphcouple.couplings.anchors import Held
-from graphcouple.couplings.through import Rescaled
+from graphcouple.couplings.kinds import Rescaled
 from graphcouple.optimize.monitor import Monitor, Stopping
 from graphcouple.optimize.verdict import resized
 

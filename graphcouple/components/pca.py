@@ -106,7 +106,6 @@ class _Centred:
         return product - np.outer(self.mean, rounded.sum(axis=0, dtype=np.float64))
 
     def dense(self) -> FloatArray:
-        """Return X − 1 meanᵀ."""
         return (self.X.toarray() if sp.issparse(self.X) else self.X) - self.mean
 
     def rounding(self) -> float:
@@ -308,14 +307,8 @@ def component_pca(
     error = _jackknife(scores, total, sums, np.diff(M.batch_bounds()))
     norm = float(np.linalg.norm(scores))
     scores, components = svd_flip(scores, (basis @ right[:n_components].T).T, u_based_decision=False)
-    return ComponentPCA(
-        embedding=scores,
-        singular_values=singular,
-        components=components,
-        mean=data.mean,
-        standard_error=error,
-        relative_error=float(np.linalg.norm(error)) / norm if norm > 0 else np.nan,
-    )
+    relative_error = float(np.linalg.norm(error)) / norm if norm > 0 else np.nan
+    return ComponentPCA(scores, singular, components, data.mean, error, relative_error)
 
 
 def _jackknife(scores: FloatArray, total: FloatArray, sums: FloatArray, counts: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple.couplings.base import Attraction, Objective
-from graphcouple.couplings.through import Through
+from graphcouple.couplings.kinds import Through
 from graphcouple.graphs import FloatArray, IntArray
 
 
@@ -49,7 +49,6 @@ class PartOf(Through):
 
     @property
     def held_points(self) -> NDArray[np.bool_] | None:
-        """The points that the objective holds, among all; None if it holds none."""
         if (inner := self.objective.held_points) is None:
             return None
         held = np.zeros(self.n_points, dtype=bool)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_embedding, check_positive
 from graphcouple.couplings.base import Attraction, Objective
+from graphcouple.couplings.kinds import Through
 from graphcouple.couplings.recipes import Problem, Term
-from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray, IntArray
 
 

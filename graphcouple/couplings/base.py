@@ -185,11 +185,7 @@ class Objective(ABC):
     def basis(self, Z: FloatArray, previous: Any = None) -> Any:
         """Return arrays with which `with_basis` bounds the objective from above, tightly at `Z`; None if it has none.
 
-        Parameters
-        ----------
-        Z : ndarray of shape (n_points, n_components)
-        previous : optional
-            The basis at a similar embedding, which may help to find this one.
+        `previous` is the basis at a similar embedding, which may help to find this one.
         """
         return None
 

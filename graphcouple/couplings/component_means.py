@@ -221,7 +221,6 @@ class ComponentCrossEntropy(Objective):
             first = self._first_fresh + block * _GRAPHS_AT_ONCE
             labels = sample_components(self._law, _GRAPHS_AT_ONCE, self._seed, first=first, n_jobs=self._n_jobs)
             self._cache = block, labels
-            return labels[at]
         return self._cache[1][at]
 
     def _one_graph(self, precision: PrecisionCrossEntropy, centres: FloatArray) -> tuple[float, FloatArray]:
@@ -317,14 +316,12 @@ class ComponentMeans(Term):
         check_integer("n_graphs", self.n_graphs, 1)
 
     def bind(self, problem: Problem) -> ComponentCrossEntropy:
-        """Return J_ε of the problem's points and graphs."""
         problem.refuse_weights(self)
         options: dict[str, Any] = {name: getattr(self, name) for name in ("scale", "epsilon", "n_graphs")}
         options |= {"n_components": problem.n_components, "seed": problem.seed(), "n_jobs": problem.n_jobs}
         return ComponentCrossEntropy(problem.coordinates, problem.posterior, **options)
 
     def weight_of(self, objective: Objective, problem: Problem) -> float:
-        """Return the weight, from the objective's own range if it is "auto"."""
         if not isinstance(self.weight, str):
             return float(self.weight)
         n = problem.posterior.n_nodes

@@ -42,8 +42,7 @@ _DENSE, _DENSE_SHARE = 400, 0.2
 
 # Absolute accuracy of eigenvalues where the matrix is not decomposed whole; for forces, a thousandth of their size
 # would suffice.
-_TOLERANCE = 1e-8
-_TOLERANCE_OF_FAST = 1e-4
+_TOLERANCE, _TOLERANCE_OF_FAST = 1e-8, 1e-4
 
 # Up to 3,000 points, products use a stored matrix: 72 MB.
 _STORED_UP_TO = 3000
@@ -104,11 +103,8 @@ class KernelLaplacian:
     def eigenvectors(self, k: int, near: FloatArray | None = None) -> FloatArray:
         """Return orthonormal eigenvectors of the k smallest eigenvalues, of shape (n, k).
 
-        Parameters
-        ----------
-        k : int
-        near : ndarray of shape (n, k), optional
-            A start, such as eigenvectors of a similar embedding. The result is then only as accurate as descent needs.
+        `near` is a start of this shape, such as eigenvectors of a similar embedding. The result is then only as
+        accurate as descent needs.
         """
         n = len(self.Z)
         if n <= _DENSE or k > _DENSE_SHARE * n:
@@ -267,7 +263,6 @@ class FixedBasis(InParts, Delayed):
             self._offset = float((smooth**p - _SMOOTH**p - slopes * (smooth - _SMOOTH)).sum())
 
     def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
-        """Return Tr(Vᵀ L V) and its gradient; see the module's text."""
         laplacian = self.objective._laplacian(Z)
         points, radial, low_rank = laplacian.Z, laplacian.radial, laplacian.summation.low_rank
         s = np.ascontiguousarray((laplacian.shrink[:, None] * self.V).T)
@@ -338,7 +333,6 @@ class SpectralContraction(Term):
         check_power(self.power)
 
     def bind(self, problem: Problem) -> WeightedSum:
-        """Return n · R for the problem's number of points; see `Term`."""
         problem.refuse_weights(self)
         posterior, k = problem.posterior, self.n_clusters
         n = posterior.n_nodes

@@ -126,7 +126,6 @@ class SampledPartition(InParts):
         self._draws = [(seed, 0, k) for k in range(n_draws)]
 
     def at(self, iteration: int, Z: FloatArray) -> SampledPartition:
-        """Return the repulsion by one draw."""
         return changed(self, _draws=[(self.seed, 1, iteration)])
 
     def _evaluate(self, Z: FloatArray, **parts: Any) -> tuple[float, FloatArray]:
@@ -195,7 +194,6 @@ class ContrastiveCoupling(Coupling):
         return f"InfoNCE with {self.negative_sample_rate} negative samples"
 
     def bind(self, problem: Problem) -> ContrastiveCrossEntropy:
-        """Return the loss of the problem's laws, with draws by the problem's source of randomness."""
         options: dict[str, Any] = {"seed": problem.seed(), "summation": problem.summation, "n_jobs": problem.n_jobs}
         return ContrastiveCrossEntropy(problem.posterior, problem.latent, self.negative_sample_rate, **options)
 

@@ -152,11 +152,7 @@ class CrossEntropy(PairCoupling):
         M_X is symmetrised, (M_X + M_Xᵀ)/2, if M_Z is symmetric (latent prior E without its own edge prior). For t-SNE
         this is the divergence of joint probabilities, for SNE the mean of the rows' divergences. The divergence is a
         difference of two large numbers: below 0.05 it is summed exactly, in O(n²) time; above, its error is about 1e-4.
-
-        Raises
-        ------
-        ValueError
-            For pairs with prior B, whose graphs have no fixed number of edges.
+        Pairs with prior B, whose graphs have no fixed number of edges, raise `ValueError`.
         """
         if not self.has_kl_divergence:
             raise ValueError(

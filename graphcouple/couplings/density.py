@@ -156,7 +156,6 @@ class Density(Term):
         check_positive("slope", self.slope)
 
     def bind(self, problem: Problem) -> LocalRadii:
-        """Return F for the problem's points and the edges of its law; see `Term`."""
         problem.refuse_weights(self)
         support, means = problem.posterior.support, problem.posterior.edge_means
         sq_dist = problem.distances.of_edges(support, problem.n_jobs)

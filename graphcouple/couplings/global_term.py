@@ -160,7 +160,6 @@ class GlobalTerm(Term):
         """Return F for the problem's points; see `Term.bind`."""
 
     def bind(self, problem: Problem) -> WeightedSum:
-        """Return n · [F(Z) + ρ T(Z)] for the problem's points; see `Term`."""
         problem.refuse_weights(self)
         factor = factor_at(problem.posterior.n_nodes)
         terms: list[tuple[float, Objective]] = [(factor, self.objective(problem))]

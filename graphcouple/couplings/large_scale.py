@@ -110,21 +110,10 @@ class LargeScaleCrossEntropy(InParts):
         n_jobs: int | None = None,
         metric_params: dict[str, Any] | None = None,
     ) -> LargeScaleCrossEntropy:
-        """Return the objective for given points.
+        """Return the objective for the points of an array or sparse matrix X of shape (n, p).
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, p)
-        n_groups : int
-            At least 1, and at most the number of points.
-        rng : numpy.random.RandomState
-            Draws the landmarks.
-        width : float, default=0.15
-            w.
-        metric : str, callable or Blocks, default="euclidean"
-        n_jobs : int or None, default=None
-        metric_params : dict, optional
-            Further arguments of the metric.
+        `rng` draws the landmarks of `n_groups` groups, at least 1 and at most n, and `width` is w. The metric may be a
+        callable or `Blocks` too; `metric_params` are its further arguments.
         """
         from graphcouple._numba.large_scale import fill_near
 
@@ -258,7 +247,6 @@ class LargeScale(GlobalTerm):
         return LargeScaleCrossEntropy.of(X, k, problem.rng, self.width, metric, problem.n_jobs, params)
 
     def weight_of(self, objective: Objective, problem: Problem) -> float:
-        """Return the weight; "auto" depends on the share of L that principal components explain."""
         if not isinstance(self.weight, str):
             return float(self.weight)
         loss = next(part for part in parts_of(objective) if isinstance(part, LargeScaleCrossEntropy))

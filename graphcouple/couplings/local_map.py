@@ -60,7 +60,6 @@ class LocallyAdjusted(PairwiseControlled):
     basis_span = _STEPS
 
     def at(self, iteration: int, Z: FloatArray) -> PairwiseControlled:
-        """Return the loss of the iteration's phase, with its candidates."""
         if iteration <= PHASES[1]:
             return self._plain.at(iteration, Z)
         return changed(self, _block=1 + iteration // _STEPS)

@@ -64,11 +64,9 @@ class SquareLoss(MatchingLoss):
     linear: ClassVar[bool] = True
 
     def cost(self, e: Any, p: Any) -> Any:
-        """Return (e − p)²."""
         return (e - p) * (e - p)
 
     def grad_cost(self, e: Any, p: Any) -> Any:
-        """Return 2 (p − e)."""
         return 2.0 * (p - e)
 
 
@@ -90,7 +88,6 @@ class BinaryKL(MatchingLoss):
     largest: ClassVar[float] = 1.0
 
     def cost(self, e: Any, p: Any) -> Any:
-        """Return −e log p − (1 − e) log(1 − p)."""
         return -e * np.log(np.maximum(p, 1e-300)) - (1.0 - e) * np.log1p(-np.minimum(p, 1.0 - 1e-15))
 
     def grad_cost(self, e: Any, p: Any) -> Any:

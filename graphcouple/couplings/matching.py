@@ -26,11 +26,10 @@ from scipy.special import logsumexp
 from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.confinement import Confinement, crowd_of
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
-from graphcouple.couplings.kinds import InParts
+from graphcouple.couplings.kinds import InParts, Rescaled
 from graphcouple.couplings.losses import MatchingLoss, as_loss, curved_part
 from graphcouple.couplings.pair import EdgeEnergy, check_laws
 from graphcouple.couplings.recipes import Coupling, Problem, register
-from graphcouple.couplings.through import Rescaled
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
@@ -42,7 +41,6 @@ from graphcouple.summation.radials import KernelFunction
 
 _SYMMETRIZATIONS = ("mean", "or", "first")
 """How the two directions of a pair become one number: (a + b)/2, a + b − ab, or a."""
-
 
 # Pairs held at once: ten arrays of 8 MB.
 _PAIRS_AT_ONCE = 2**20
@@ -68,12 +66,10 @@ class EdgeGain(_LossRadial):
     """F̂(0, p(d²)) − F̂(1, p(d²)): the saving of a pair whose edge in the input's graph is sure."""
 
     def potential(self, sq_dist: Any) -> Any:
-        """Return F̂(0, p) − F̂(1, p)."""
         p = self.kernel.edge_probability(sq_dist)
         return self.loss.cost(0.0, p) - self.loss.cost(1.0, p)
 
     def slope(self, sq_dist: Any) -> Any:
-        """Return its derivative in d²."""
         p = self.kernel.edge_probability(sq_dist)
         change = self.loss.grad_cost(0.0, p) - self.loss.grad_cost(1.0, p)
         return change * p * self.kernel.grad_log_probability(sq_dist)
@@ -84,7 +80,6 @@ class AbsentCost(_LossRadial):
     """F̂(0, p(d²)): the cost of a pair without an edge in the input's graph."""
 
     def potential(self, sq_dist: Any) -> Any:
-        """Return F̂(0, p)."""
         return self.loss.cost(0.0, self.kernel.edge_probability(sq_dist))
 
     def slope(self, sq_dist: Any) -> Any:
@@ -209,11 +204,8 @@ class MatchedMeans(InParts, Placing):
         return edges, float(curved_part(self.loss, self.ahead).sum())
 
     def fixed_map(self, Z: FloatArray) -> MatchedMap | None:
-        """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`.
-
-        None unless pairs are independent and the loss linear: otherwise means depend on all points.
-        """
-        if not _places(self.loss, self.latent):
+        """Return the map; None unless pairs are independent and the loss linear: else means depend on all points."""
+        if not (self.loss.linear and self.latent.prior.independent_edges):
             return None
         gain = EdgeGain(self.kernel, self.loss)
         return MatchedMap(self._points(Z), gain, self._absent, 1.0, self.summation, self.loss)
@@ -328,10 +320,6 @@ def _symmetric(ahead: FloatArray, back: FloatArray, how: str) -> tuple[FloatArra
     return ahead, 1.0
 
 
-def _places(loss: MatchingLoss, latent: GraphModel) -> bool:
-    return loss.linear and latent.prior.independent_edges
-
-
 @register("matching")
 @dataclass(frozen=True)
 class MatchingCoupling(Coupling):
@@ -366,7 +354,7 @@ class MatchingCoupling(Coupling):
 
     def places(self, latent: GraphModel) -> bool:
         """Return whether means depend on one pair each, and the loss is linear; see `Coupling.places`."""
-        return _places(as_loss(self.loss), latent)
+        return as_loss(self.loss).linear and latent.prior.independent_edges
 
     def latex(self, latent: GraphModel) -> str:
         return r"\sum_{i \neq j} \ell(w_{ij}, \hat w_{ij})"

@@ -17,8 +17,8 @@ from scipy.special import expit
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple.couplings.anchors import AnchorEnergy
 from graphcouple.couplings.base import Objective
+from graphcouple.couplings.kinds import Through
 from graphcouple.couplings.parametric import features_of
-from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors.projection import row_by_row
 
@@ -71,20 +71,10 @@ class Network:
 
     @classmethod
     def like(cls, wanted: Any, X: Any, Z: FloatArray, seed: int) -> Network:
-        """Return a network that maps points to places about as given, by regression.
+        """Return a network that maps points X, of shape (n, n_features), to places about as in Z, by regression.
 
-        Parameters
-        ----------
-        wanted : "network" or MLPRegressor
-            The layers, the activation and the regression's options; "network" is two layers of 100 units with tanh.
-        X : array or sparse matrix of shape (n, n_features)
-        Z : ndarray of shape (n, n_components)
-        seed : int
-
-        Raises
-        ------
-        ValueError
-            When it is another regressor, or has another loss than the square.
+        The layers, the activation and the regression's options are those of `wanted`, an `MLPRegressor`, or "network"
+        for two layers of 100 units with tanh. Another regressor, or another loss than the square, raises `ValueError`.
         """
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
@@ -153,7 +143,6 @@ class Network:
         return np.concatenate([layers[-1] for layers in self._in_blocks(points)])
 
     def _in_blocks(self, points: FloatArray) -> Iterator[list[FloatArray]]:
-        """Yield the layers of a block of rows at a time."""
         for a in range(0, len(points), _ROWS):
             yield self._layers(points[a : a + _ROWS])
 
@@ -167,15 +156,9 @@ class Network:
     def pulled(
         self, blocks: Iterable[list[FloatArray]], gradient: FloatArray, to_points: bool = False
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return the gradient in `parameters`, and in the standardised points, of a loss with this gradient in places.
+        """Return the gradient in `parameters` of a loss with this gradient in places, for the layers from `forward`.
 
-        Parameters
-        ----------
-        blocks : iterable of lists of ndarrays
-            The layers of all points, from `forward`.
-        gradient : ndarray of shape (n, n_components)
-        to_points : bool, default=False
-            Whether the gradient in the points is needed; it is None otherwise.
+        With `to_points`, the second array is the gradient in the standardised points; otherwise it is None.
         """
         total, in_points, first = np.zeros_like(self.parameters), [], 0
         for layers in blocks:
@@ -225,7 +208,6 @@ class OfNetwork(Through):
         return network.pulled(network.forward(self.points)[1], gradient.astype(np.float64, copy=False))[0]
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective at f(X) and its gradient in the parameters `Z`."""
         network = self.network.with_parameters(Z)
         places, layers = network.forward(self.points)
         value, gradient = self.objective.value_and_grad(places)

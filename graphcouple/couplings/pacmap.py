@@ -29,8 +29,7 @@ PHASES = (100, 200)
 
 # Weight of the mid-near pairs at first, and points drawn for each such pair, of which the second nearest is taken: both
 # as in Wang et al. (2021).
-_FIRST_MID_WEIGHT = 1000.0
-_DRAWN = 6
+_FIRST_MID_WEIGHT, _DRAWN = 1000.0, 6
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,6 @@ class Saturating(RadialFunction):
     c: float
 
     def potential(self, sq_dist: Any) -> Any:
-        """Return s_c."""
         return (1.0 + sq_dist) / (self.c + 1.0 + sq_dist)
 
     def slope(self, sq_dist: Any) -> Any:
@@ -70,7 +68,6 @@ class PairwiseControlled(Objective):
         self.weights = (1.0, 0.0, 1.0)
 
     def at(self, iteration: int, Z: FloatArray) -> PairwiseControlled:
-        """Return the loss with the weights of the iteration's phase."""
         return changed(self, weights=phase_weights(iteration))
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
@@ -127,7 +124,6 @@ class PairwiseControlledCoupling(Coupling):
         return f"pairwise controlled: {pairs} of each point"
 
     def bind(self, problem: Problem) -> PairwiseControlled:
-        """Return the loss, with pairs drawn by the problem's source of randomness."""
         problem.refuse_weights(self)
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
         if n < 3:
@@ -151,7 +147,8 @@ class PairwiseControlledCoupling(Coupling):
     def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:
         near = most_likely(problem.posterior, self.n_near)
         mid, n_mid = self._mid_near(problem, n, rng)
-        far, n_far = self._further(near, n, rng)
+        rows = np.repeat(np.arange(n), self.n_far)
+        far, n_far = _counted(rows, points_not_near(rng, near, rows), n)
         kinds = ((near, np.ones(near.n_edges), 10.0), (mid, n_mid, 1e4), (far, n_far, 1.0))
         sums = [_edge_sum(pairs, counts, c, problem.n_jobs) for pairs, counts, c in kinds]
         return PairwiseControlled(sums, n, int(n_far.sum()))
@@ -171,16 +168,6 @@ class PairwiseControlledCoupling(Coupling):
             ends.append(drawn.reshape(n, _DRAWN)[np.arange(n), second])
         return _counted(np.tile(np.arange(n), self.n_mid), np.concatenate(ends), n)
 
-    def _further(self, near: Support, n: int, rng: np.random.Generator) -> tuple[Support, FloatArray]:
-        """Return pairs to random points that are not near ones, and how often each was drawn."""
-        rows = np.repeat(np.arange(n), self.n_far)
-        columns = other_points(rng, rows, n)
-        taken = np.flatnonzero(near.find(rows, columns) >= 0)
-        while taken.size:
-            columns[taken] = other_points(rng, rows[taken], n)
-            taken = taken[near.find(rows[taken], columns[taken]) >= 0]
-        return _counted(rows, columns, n)
-
 
 def warn_of_fewer(pairs: str, wanted: int, drawn: int, n: int, parameter: str) -> None:
     """Warn that there are too few points for as many pairs of each as a user wants."""
@@ -197,6 +184,16 @@ def other_points(rng: np.random.Generator, rows: IntArray, n: int) -> IntArray:
     """Return a random point of n for each entry of `rows`, other than this entry."""
     drawn = rng.integers(n - 1, size=rows.size)
     return drawn + (drawn >= rows)
+
+
+def points_not_near(rng: np.random.Generator, near: Support, rows: IntArray) -> IntArray:
+    """Return a random point for each entry of `rows`, other than this entry and the points near it."""
+    drawn = other_points(rng, rows, near.n_nodes)
+    taken = np.flatnonzero(near.find(rows, drawn) >= 0)
+    while taken.size:
+        drawn[taken] = other_points(rng, rows[taken], near.n_nodes)
+        taken = taken[near.find(rows[taken], drawn[taken]) >= 0]
+    return drawn
 
 
 def sq_dist_along(distances: Distances, rows: IntArray, columns: IntArray, n_jobs: int | None) -> FloatArray:

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from graphcouple._support.validation import fit_of, warn
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.through import Through
+from graphcouple.couplings.kinds import Through
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors.projection import product_of_rows
 
@@ -81,23 +81,10 @@ class FeatureBasis:
 
     @classmethod
     def of(cls, X: Any, features: Any = None) -> FeatureBasis:
-        """Return the basis of the features of these points.
+        """Return the basis of the features of points X, of shape (n_points, n_columns), by a clone of `features`.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_points, n_columns)
-        features : transformer, optional
-            A clone is fitted.
-
-        Raises
-        ------
-        ValueError
-            When no feature varies, one is not finite, or dense features would not fit in memory.
-
-        Warns
-        -----
-        UserWarning
-            When there are too many features to constrain the map.
+        A `ValueError` if no feature varies, one is not finite, or dense features would not fit in memory; a warning if
+        there are too many features to constrain the map.
         """
         fitted = None if features is None else fit_of(f"features={features!r}", clone(features).fit, X)
         phi = features_of(X, fitted)

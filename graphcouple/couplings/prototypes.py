@@ -62,12 +62,10 @@ class GroupedPosterior(RandomGraph):
 
     @property
     def code(self) -> str:
-        """The name of the law's prior."""
         return self.law.code
 
     @property
     def prior_name(self) -> str:
-        """The name of the class of the law's prior."""
         return self.law.prior_name
 
     @property
@@ -77,12 +75,10 @@ class GroupedPosterior(RandomGraph):
 
     @property
     def edge_means(self) -> FloatArray:
-        """The expected number of edges from a group to another."""
         return self._edges.data
 
     @property
     def own_means(self) -> FloatArray:
-        """The expected number of edges within each group."""
         return self._means.diagonal()
 
     def least_entropy(self) -> float:
@@ -199,13 +195,9 @@ class Plan:
         return CrossEntropy(groups, coupling.latent, "exact", coupling.n_jobs, coupling.exaggeration)
 
     def improve(self, places: FloatArray, rng: np.random.RandomState) -> tuple[FloatArray, int]:
-        """Move each point to the place of the lowest loss; return the places that have points and the number of moves.
+        """Move each point, in an order that `rng` draws, to the place of the lowest loss.
 
-        Parameters
-        ----------
-        places : ndarray of shape (n_places, n_components)
-        rng : numpy.random.RandomState
-            Draws the order in which points move.
+        Return the places that have points, of `places` of shape (n_places, n_components), and the number of moves.
         """
         latent, n = self.coupling.latent, self.labels.size
         prior, near = latent.prior, places / self.coupling.scale

@@ -47,6 +47,8 @@ def reconstruction_weights(
 ) -> sp.csr_array:
     """Return the weights that reconstruct each point from its neighbours; each row sums to 1.
 
+    Without a kernel, scikit-learn's routine computes them.
+
     Parameters
     ----------
     X : array or sparse matrix of shape (n, p)
@@ -64,10 +66,6 @@ def reconstruction_weights(
     ------
     ValueError
         When points have different numbers of neighbours.
-
-    Notes
-    -----
-    scikit-learn's routine computes them without a kernel.
 
     Examples
     --------
@@ -203,10 +201,7 @@ class ReconstructionEnergy(InParts, Placing):
         return value, (pull + 2.0 / self.n_points * push).astype(points.dtype, copy=False)
 
     def fixed_map(self, Z: FloatArray) -> MatchedMap:
-        """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`.
-
-        A new point is reconstructed by the means of its edges, which also sum to 1.
-        """
+        """Return the map, in which a new point is reconstructed by the means of its edges, which also sum to 1."""
         return MatchedMap(self._points(Z), self.radial, self.radial, 1.0 / self.n_points, self.summation)
 
     @property

@@ -159,7 +159,6 @@ class ReferenceShape(GlobalTerm):
         return not isinstance(self.reference, str) and not hasattr(self.reference, "fit_transform")
 
     def objective(self, problem: Problem) -> ProcrustesStatistic:
-        """Return F for the reference of the problem's points."""
         n = problem.posterior.n_nodes
         if self.names_rows:
             Y = check_embedding(self.reference, "reference")

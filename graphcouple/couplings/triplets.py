@@ -16,7 +16,7 @@ import numpy as np
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_embedding, check_fraction, check_integer
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.pacmap import most_likely, other_points, sq_dist_along, warn_of_fewer
+from graphcouple.couplings.pacmap import most_likely, other_points, points_not_near, sq_dist_along, warn_of_fewer
 from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.laws import GraphModel
@@ -119,7 +119,6 @@ class TripletCoupling(Coupling):
         return r"\sum_{ijk} w_{ijk} \frac{\tilde d_{ij}}{\tilde d_{ij} + \tilde d_{ik}}"
 
     def bind(self, problem: Problem) -> TripletSum:
-        """Return the loss, with triplets drawn by the problem's source of randomness."""
         problem.refuse_weights(self)
         if problem.posterior.n_nodes < 3:
             raise ValueError(f"a triplet needs at least 3 points, got {problem.posterior.n_nodes}.")
@@ -132,15 +131,16 @@ class TripletCoupling(Coupling):
         # The most likely edges are those short beside the scales, so they are not always the shortest.
         edges = problem.posterior.support
         scales = _scales(edges, np.sqrt(distances.of_edges(edges, problem.n_jobs)))
-        parts = [_of_neighbors(near, self.n_outliers, rng), _random(n, self.n_random, rng)]
-        triplets = np.concatenate(parts)
+        rows, columns = np.repeat(near.rows, self.n_outliers), np.repeat(near.indices, self.n_outliers)
+        of_neighbors = np.column_stack([rows, columns, points_not_near(rng, near, rows)])
+        triplets = np.concatenate([of_neighbors, _random(n, self.n_random, rng)])
         i, j, k = triplets.T
         nearer = sq_dist_along(distances, i, j, problem.n_jobs) / (scales[i] * scales[j])
         farther = sq_dist_along(distances, i, k, problem.n_jobs) / (scales[i] * scales[k])
-        swap = (nearer > farther) & (np.arange(len(triplets)) >= len(parts[0]))
+        swap = (nearer > farther) & (np.arange(len(triplets)) >= rows.size)
         triplets[swap, 1:] = triplets[swap, :0:-1]
         weights = np.where(swap, nearer - farther, farther - nearer)
-        weights[len(parts[0]) :] *= _RANDOM_SHARE
+        weights[rows.size :] *= _RANDOM_SHARE
         weights -= weights.min()
         power = 1.0 - self.weight_temp
         return TripletSum(triplets, ((1.0 + weights) ** power - 1.0) / power, n, problem.n_jobs)
@@ -158,15 +158,6 @@ def _scales(edges: Support, dist: FloatArray) -> FloatArray:
     # Among copies the scale is 0, and all other points would be infinitely far; so it is without edges.
     typical = float(np.median(scales[scales > 0.0])) if (scales > 0.0).any() else 1.0
     return np.where(scales > _LEAST_SCALE * typical, scales, typical)
-
-
-def _of_neighbors(near: Support, n_outliers: int, rng: np.random.Generator) -> IntArray:
-    """Return triplets of each near pair with random points that are not near."""
-    rows, columns = np.repeat(near.rows, n_outliers), np.repeat(near.indices, n_outliers)
-    far = other_points(rng, rows, near.n_nodes)
-    while (taken := np.flatnonzero(near.find(rows, far) >= 0)).size:
-        far[taken] = other_points(rng, rows[taken], near.n_nodes)
-    return np.column_stack([rows, columns, far])
 
 
 def _random(n: int, count: int, rng: np.random.Generator) -> IntArray:

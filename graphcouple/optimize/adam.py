@@ -76,7 +76,6 @@ class Adam(Optimizer):
         return AdamState(Z0, np.zeros_like(Z0), np.zeros_like(Z0))
 
     def step(self, objective: Objective, state: AdamState, iteration: int, run: Run) -> AdamState:
-        """Return the state after one step down the objective of this iteration."""
         basis = state.basis
         if iteration % objective.basis_span == 0:
             basis = objective.basis(state.Z, basis)

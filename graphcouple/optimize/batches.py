@@ -80,7 +80,6 @@ class MiniBatches(Optimizer):
             raise TypeError(f"descent must be MomentumGains, got {self.descent!r}.")
 
     def with_graph(self, posterior: RandomGraph) -> MiniBatches:
-        """Return the optimizer with the neighbours of each point in the input's graph."""
         if self.n_neighbors == 0:
             return self
         means = posterior.support.to_csr(posterior.edge_means)
@@ -100,7 +99,6 @@ class MiniBatches(Optimizer):
 
     @property
     def exaggeration(self) -> Exaggeration:
-        """The schedule of `descent`."""
         return self.descent.exaggeration
 
     def for_iteration(self, objective: Objective, iteration: int, Z: FloatArray) -> Objective:

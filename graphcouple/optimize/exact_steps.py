@@ -50,7 +50,6 @@ class ExactSteps(Optimizer):
     conjugate: bool = True
 
     def check(self, objective: Objective) -> None:
-        """Raise unless the objective is a polynomial along lines."""
         if not isinstance(objective, Polynomial):
             raise TypeError(
                 f"ExactSteps needs an objective that is a polynomial along lines (a Polynomial), got "
@@ -61,7 +60,6 @@ class ExactSteps(Optimizer):
         return _Line(Z0, np.inf, None, None, False)
 
     def step(self, objective: Objective, state: Any, iteration: int, run: Run) -> _Line:
-        """Return the state at the minimum along the next direction."""
         assert isinstance(objective, Polynomial)
         gradient = objective.gradient(state.Z).astype(np.float64)
         norm = float(np.linalg.norm(gradient)) / objective.n_points

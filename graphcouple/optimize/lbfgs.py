@@ -23,20 +23,16 @@ from graphcouple.optimize.two_loops import newton_direction
 # A step is short enough if the loss falls by this share of the first slope's prediction, and long enough if the
 # slope has lost a tenth. Without the loss, a step is short enough unless the slope at its end is uphill and steeper
 # than 0.8 of the first slope. The first two numbers are scipy's in `line_search`.
-_ENOUGH_FALL = 1e-4
-_ENOUGH_SLOPE = 0.9
-_UPHILL = 0.8
+_ENOUGH_FALL, _ENOUGH_SLOPE, _UPHILL = 1e-4, 0.9, 0.8
 
 # Rounding of a loss, relative to the loss, in double and single precision. Sums round more than single numbers.
-_NOISE = 1e-9
-_NOISE_IF_SINGLE = 1e-6
+_NOISE, _NOISE_IF_SINGLE = 1e-9, 1e-6
 
 # Iterations between comparisons of the loss, as long as slopes can be trusted: a loss costs logarithms, slopes none.
 _COMPARE_EVERY = 20
 
 # The first step moves a typical point by this share of `reach`. The number of trials is a safeguard.
-_FIRST_STEP = 0.1
-_MOST_TRIALS = 30
+_FIRST_STEP, _MOST_TRIALS = 0.1, 30
 
 # A pair is useful if the cosine between its step and its change of the gradient is above this: a tolerance.
 _LEAST_COSINE = 1e-10

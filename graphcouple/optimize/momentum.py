@@ -102,7 +102,6 @@ class MomentumGains(Optimizer):
         return MomentumState(Z0, np.zeros_like(Z0), np.ones_like(Z0))
 
     def step(self, objective: Objective, state: MomentumState, iteration: int, run: Run) -> MomentumState:
-        """Return the state after one step down the objective, with its attraction exaggerated as scheduled."""
         weighted = objective.exaggerated(self.exaggeration(iteration))
         # Parts may return gradients in a higher precision than the embedding's.
         gradient = (weighted.gradient(state.Z) / objective.n_points).astype(state.Z.dtype, copy=False)

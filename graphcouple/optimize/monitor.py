@@ -34,8 +34,7 @@ _SAME = 1e-9
 
 # Share of the gap to the lower bound; points are collapsed if merging them changes the loss by less.
 # Below the second share of itself, a loss is rounding. Both are tolerances.
-_FLAT_SHARE = 1e-6
-_ROUNDING = 1e-10
+_FLAT_SHARE, _ROUNDING = 1e-6, 1e-10
 
 # Standard deviations at which the loss is evaluated, to see whether spreading the points lowers it: powers
 # of ten around a kernel's length of about 1.

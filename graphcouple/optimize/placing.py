@@ -12,8 +12,7 @@ from graphcouple.laws import NewEdges
 
 # Starts are the mean and the median of the edges' ends, and places beside the eight heaviest. The two best descend: a
 # map of clusters has many minima, and a mean lies between clusters.
-_BESIDE = 8
-_DESCENDING = 2
+_BESIDE, _DESCENDING = 8, 2
 
 # How far beside a point, relative to the map: forces are infinite at the point itself under some kernels.
 _ASIDE = 1e-3

@@ -12,8 +12,7 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 
 # A walk in steps of this factor brackets the minimum, over sizes up to 4e9 times as large or small: a safeguard.
-_STRIDE = 4.0
-_LONGEST_WALK = 16
+_STRIDE, _LONGEST_WALK = 4.0, 16
 
 # Differences below this share of the loss are rounding error of sums in float64.
 _ROUNDING = 1e-9

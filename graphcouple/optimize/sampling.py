@@ -99,7 +99,6 @@ class NegativeSampling(Optimizer):
             check_integer("random_state", self.random_state, 0)
 
     def check(self, objective: Objective) -> None:
-        """Raise `TypeError` or `ValueError` unless the objective says which edges and points to draw."""
         if error := self.refusal(objective):
             raise error
 
@@ -133,7 +132,6 @@ class NegativeSampling(Optimizer):
         return {"Z": state.Z}
 
     def step(self, objective: Objective, state: SamplingState, iteration: int, run: Run) -> SamplingState:
-        """Return the state after one epoch."""
         assert isinstance(objective, EffectiveCrossEntropy)
         scale = np.asarray(objective.scale, dtype=state.Z.dtype)
         points = state.Z if objective.scale == 1.0 else state.Z / scale

@@ -127,7 +127,6 @@ class Snapshots(NoSnapshots):
         warn(f"{self.path} holds this run up to iteration {iteration}. resume=True continues it; this run replaces it.")
 
     def begin(self) -> Ended | None:
-        """Turn to the next run; return its end if the file has it."""
         self._attempt += 1
         if self._attempt < len(self._ended):
             return self._ended[self._attempt]
@@ -135,14 +134,12 @@ class Snapshots(NoSnapshots):
         return None
 
     def offer(self, iteration: int, state: Callable[[], dict[str, Any]]) -> None:
-        """Write the state of the present run, if the last snapshot is old enough."""
         if iteration % _EVERY or time.monotonic() - self._written < self._wait:
             return
         self._going = {"iteration": iteration, **state()}
         self._write()
 
     def end(self, solution: Solution, monitor: dict[str, Any]) -> None:
-        """Write the end of the present run."""
         self._ended.append(Ended(solution, monitor))
         self._going = None
         self._write()

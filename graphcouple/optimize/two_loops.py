@@ -12,8 +12,7 @@ from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray
 
 # Numbers of a block, which fit in a level 1 cache; with fewer blocks than this, one thread is faster.
-_BLOCK = 4096
-_BLOCKS_WORTH_THREADS = 32
+_BLOCK, _BLOCKS_WORTH_THREADS = 4096, 32
 
 # Up to this many numbers, two calls on copies of all steps take less time than a call for each step.
 _FEW = 8192

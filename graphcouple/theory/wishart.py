@@ -1,8 +1,4 @@
-"""Wishart laws of precision matrices with scale (I + XXᵀ)⁻¹ for a thin X.
-
-With prior Θ ~ W(ν, I), the posterior of the rows' precision given X is W(ν + p, (I + XXᵀ)⁻¹). Its log-density needs
-log det Θ and tr Θ + tr XᵀΘX; the n×n scale is never formed.
-"""
+"""Wishart laws of precisions Θ given a thin X: log-densities need log det Θ and tr Θ + tr XᵀΘX, not the n×n scale."""
 
 from __future__ import annotations
 
