@@ -296,7 +296,6 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
 
 
 def _leading(points: Any, n_pcs: int | None, name: str) -> Any:
-    """Return the first columns."""
     if n_pcs is not None and check_integer("n_pcs", n_pcs, 1) > points.shape[1]:
         raise ValueError(f"n_pcs={n_pcs}, but {name} has {points.shape[1]} columns.")
     return points[:, :n_pcs]
@@ -385,7 +384,6 @@ def _is_replaceable(record: Any) -> bool:
 
 
 def _outcome(estimator: Any) -> dict[str, Any]:
-    """Return a run's loss, iterations, stop reason and sentence, and the version."""
     from graphcouple import __version__
 
     names = ("loss", "kl_divergence", "n_iter", "stop_reason")

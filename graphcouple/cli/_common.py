@@ -56,7 +56,6 @@ def registry(kind: str) -> Any:
 
 
 def option_of(name: str) -> str:
-    """Return the command's option for a parameter."""
     return OPTIONS.get(name, name.replace("_", "-"))
 
 
@@ -214,7 +213,6 @@ def guard_output() -> Iterator[None]:
 
 
 def report(rows: list[tuple[str, str]]) -> None:
-    """Print a table of results."""
     from rich.console import Console
     from rich.table import Table
 
@@ -256,7 +254,6 @@ def save_picture(path: Path, target: Path, figure: Any) -> None:
 
 
 def method_option(help: str) -> Any:
-    """Return the option that names a method."""
     names = click.Choice(list(METHODS))
     return click.option("-m", "--method", type=names, metavar="METHOD", default="tsne", show_default=True, help=help)
 

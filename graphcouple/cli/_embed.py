@@ -81,7 +81,6 @@ def _check_couples_laws(estimator: Any, option: str) -> None:
 
 
 def _with_terms(estimator: Any, **weights: float | str | None) -> Any:
-    """Return the estimator with the terms whose weights are given."""
     from graphcouple.couplings import ComponentMeans, Density, LargeScale
 
     terms: dict[str, Any] = {"component_weight": ComponentMeans, "large_scale": LargeScale, "density": Density}
@@ -108,7 +107,6 @@ def _at_places(estimator: Any, n_prototypes: int | None) -> Any:
 
 
 def _weight(context: click.Context, option: click.Parameter, value: str | None) -> float | str | None:
-    """Return a number, or "auto"."""
     try:
         return value if value in (None, "auto") else float(value)
     except ValueError:

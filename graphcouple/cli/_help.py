@@ -18,7 +18,6 @@ class Grouped(click.Command):
         super().__init__(*args, **options)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by groups."""
         options = [part for part in self.get_params(ctx) if isinstance(part, click.Option)]
         records = {part.name: part.get_help_record(ctx) for part in options}
         for heading, names in {**self.groups, "Options": " ".join(str(name) for name in records)}.items():
@@ -28,7 +27,6 @@ class Grouped(click.Command):
                     formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples."""
         if self.examples:
             with formatter.section("Examples"):
                 for line in self.examples.splitlines():
@@ -41,7 +39,6 @@ class Sections(click.Group):
     sections: Mapping[str, str] = {}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by sections."""
         for heading, names in self.sections.items():
             with formatter.section(heading):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(120)) for name in names.split()])

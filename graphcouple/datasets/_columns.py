@@ -50,7 +50,6 @@ def unfolded_size(path: Path) -> int:
 
 
 def is_gzip(path: Path) -> bool:
-    """Return whether a path names a compressed file."""
     return path.name.lower().endswith(".gz")
 
 
@@ -82,7 +81,6 @@ def check_labels(path: Path, labels: Sequence[str]) -> None:
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell reads as a number."""
     try:
         float(cell)
     except ValueError:

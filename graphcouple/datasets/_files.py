@@ -245,7 +245,6 @@ def _rows(path: Path, header: bool) -> Iterator[tuple[int, list[str]]]:
 
 
 def _cells(path: Path, at: int, header: bool) -> list[str]:
-    """Return the texts of a column; empty for rows that are too short."""
     return [row[at].strip() if at < len(row) else "" for _, row in _rows(path, header)]
 
 
@@ -301,7 +300,6 @@ def _read_csv(
 
 
 def _numbers(path: Path, columns: list[int], first: list[str], second: list[str], header: bool) -> NDArray[np.float64]:
-    """Return columns of a table, all of whose cells are numbers."""
     mark, skipped = mark_of(path), next(_rows(path, False))[0] if header else 0
     options: dict[str, Any] = {"delimiter": mark, "skiprows": skipped, "quotechar": '"', "comments": None}
     try:

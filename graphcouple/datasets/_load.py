@@ -20,8 +20,6 @@ NAMES = ("breast_cancer", "diabetes", "digits", "iris", "swiss_roll", "wine")
 
 
 class _Source(NamedTuple):
-    """A data set of OpenML, and its shape."""
-
     name: str
     version: int | str
     shape: tuple[int, int]

@@ -77,13 +77,11 @@ def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _schema(lazy: Any, index: set[str]) -> dict[str, Any]:
-    """Return the types of the columns, by name, without an index."""
     columns = lazy.collect_schema().items()
     return {name: dtype for name, dtype in columns if name not in index and not name.startswith(_INDEX)}
 
 
 def _index_of(path: Path) -> set[str]:
-    """Return the names that pandas gave to its index."""
     import polars as pl
 
     by_pandas = json.loads(pl.read_parquet_metadata(path).get("pandas", "{}"))

@@ -269,7 +269,6 @@ def _smallest_keys(values: Any, sizes: tuple[int, ...], of_rows: _OfRows | None,
 
 
 def _keys_of(values: Any, of_rows: _OfRows | None, first: int, size: int, n: int, seed: int) -> _Sample:
-    """Return the n smallest keys of one chunk."""
     blocks = range(first // _SEEDED, -(-(first + size) // _SEEDED))
     drawn = np.concatenate([np.random.default_rng([seed, block]).random(_SEEDED) for block in blocks])
     drawn = drawn[first - blocks[0] * _SEEDED :][:size]
@@ -295,7 +294,6 @@ def _merged(parts: list[_Sample], n: int) -> _Sample:
 
 
 def _leverage_of(X: NDArray[Any]) -> _OfRows:
-    """Return a function from rows to their leverage among some rows."""
     X = X[np.isfinite(X).all(axis=1)]  # the others are named with their chunk
     if len(X) < 2:
         raise ValueError(

@@ -34,8 +34,6 @@ class _Sent(NamedTuple):
 
 
 class _Lists(NamedTuple):
-    """Empty lists, the part of each list, and the parts in which its rows search."""
-
     empty: InvertedFile
     part_of: NDArray[np.int64]
     searched: NDArray[np.bool_]

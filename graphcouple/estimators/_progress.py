@@ -27,7 +27,6 @@ class Progress(NamedTuple):
     callback: Callback | None
 
     def __call__(self, iteration: int, loss: float, Z: FloatArray) -> Any:
-        """Show the progress, and return the callback's value."""
         if self.bar is not None:
             self.bar(iteration, loss)
         return False if self.callback is None else self.callback(iteration, loss, Z)

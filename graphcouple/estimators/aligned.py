@@ -213,7 +213,6 @@ def _each(name: str, values: Any, n: int, n_sets: int) -> list[Any]:
 
 
 def _related(relation: Any, n_rows: int, n_next: int, name: str) -> tuple[IntArray, IntArray]:
-    """Return the rows of one data set and of the next that are related."""
     if isinstance(relation, Mapping):
         relation = tuple(np.array(list(rows) or np.empty(0, int)) for rows in (relation, relation.values()))
     if isinstance(relation, bool) or not isinstance(relation, (int, np.integer, np.ndarray, list, tuple, type(None))):
@@ -247,7 +246,6 @@ def _descend(objective: Objective, start: FloatArray, method: CouplingEstimator,
 
 
 def _fitted(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:
-    """Return a method that is fitted to one map, at its own loss."""
     if part.problem.X is not None and solution.converged and not part.terms:
         warn_if_places_are_shared(part.problem.X, Z)
     return keep_places(method, part, Z, solution)

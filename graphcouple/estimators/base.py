@@ -84,7 +84,6 @@ class CouplingEstimator(PlacesNewPoints):
 
     @property
     def posterior_(self) -> RandomGraph:
-        """The law of the input's graph."""
         check_is_fitted(self)
         # A file holds the graph, but not its law.
         if self._posterior is None and self._given is None and self._laws["input"] is not None:
@@ -101,7 +100,6 @@ class CouplingEstimator(PlacesNewPoints):
         return Sentence(**laws, **others, **changes)
 
     def _points_of(self, X: Any) -> Any:
-        """Return checked points, or None for a method whose input is a graph."""
         if X is None and not self._has_own_graph:
             raise ValueError(
                 "X is None, and the input's law finds its graph among points; give points, or a graph or a posterior "
@@ -323,12 +321,10 @@ class CouplingEstimator(PlacesNewPoints):
         return law if self._rows is None else law._at(self._rows.point)
 
     def _repr_html_inner(self) -> str:
-        """Return scikit-learn's diagram and the sentence, or the report of a fitted estimator."""
         rows = self.report() if self.__sklearn_is_fitted__() else self.sentence.shown()
         return f"{super()._repr_html_inner()}{html_table([], rows)}"
 
     def report(self) -> list[tuple[str, str]]:
-        """Return the laws that were used and the losses, as names and texts."""
         check_is_fitted(self)
         given = {} if self._given is None else {"input": str(self._given.law)}
         rows = [(name, given.get(name, text)) for name, text in self._described]
@@ -393,7 +389,6 @@ def _described(sentence: Sentence) -> list[tuple[str, str]]:
 
 
 def _same_graph(left: Any, right: Any) -> bool:
-    """Return whether two inputs are one object, or equal graphs."""
     try:
         return left is right or same_weights(left, right)
     except (TypeError, ValueError):

@@ -188,7 +188,6 @@ def prepare(sentence: Sentence, rows: Rows, rng: np.random.RandomState, *, reord
 
 
 def _bound(sentence: Sentence, problem: Problem) -> tuple[Objective, tuple[tuple[float, Objective], ...]]:
-    """Return the coupling, and the weights and objectives of the terms."""
     # Terms draw from a copy of the generator, so that they do not change the start.
     coupling, own = as_coupling(sentence.coupling).bind(problem), replace(problem, rng=copy.deepcopy(problem.rng))
     return coupling, tuple(_weighed(term, own) for term in sentence.terms)
@@ -361,7 +360,6 @@ def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:
 
 
 def _continue_run(objective: Objective, start: FloatArray, held: Any, run: dict[str, Any]) -> Solution:
-    """Return the embedding that descent finds from a start with some points held."""
     if np.all(held):
         loss = objective.value(start)
         return Solution(start, loss, 0, True, "all points are held", np.array([loss]), np.array([0]))

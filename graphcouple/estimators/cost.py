@@ -142,7 +142,6 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
 
 
 def _sums_all_pairs(sentence: Sentence, n: int) -> bool:
-    """Return whether an iteration compares all pairs of points."""
     q = sentence.n_components
     if isinstance(sentence.latent.metric, Space):
         return True

@@ -69,7 +69,6 @@ class EmbeddingEstimator(ScikitTransformer):
         return self
 
     def _fit(self, X: Any) -> None:
-        """Embed checked points."""
         raise NotImplementedError
 
     def _descend(
@@ -102,7 +101,6 @@ class EmbeddingEstimator(ScikitTransformer):
         return solution
 
     def _keep_run(self, solution: Solution, unit: float = 1.0) -> None:
-        """Keep how a run went, with its losses times a unit."""
         self.loss_history_, self.loss_iterations_ = solution.loss_history * unit, solution.iterations
         self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
 
@@ -194,7 +192,6 @@ class EmbeddingEstimator(ScikitTransformer):
         return as_points(self._validated(X, reset=False), at_least=1)
 
     def _checked_places(self, Z: Any) -> FloatArray:
-        """Return places in the embedding, as floats."""
         check_is_fitted(self)
         places, q = check_embedding(Z), self.embedding_.shape[1]
         if places.shape[1] != q:
@@ -262,7 +259,6 @@ class EmbeddingEstimator(ScikitTransformer):
 
     @classmethod
     def _loaded(cls, saved: dict[str, Any]) -> Self:
-        """Return the estimator that `_saved` described."""
         made = cls(**saved["parameters"])
         # Older files lack it.
         if (output := saved.get("output")) is not None:
@@ -282,7 +278,6 @@ class EmbeddingEstimator(ScikitTransformer):
     """The private attributes that new points need besides the fitted ones."""
 
     def _remember(self) -> dict[str, Any]:
-        """Return what new points need besides the fitted attributes."""
         return {name[1:]: _held(getattr(self, name)) for name in self._remembered}
 
     def _recall(self, remembered: dict[str, Any]) -> None:

@@ -177,7 +177,6 @@ def _some_of_each(parts: Parts, landmarks: IntArray) -> IntArray:
 
 
 def _geodesics(graph: sp.csr_array, rows: IntArray, dtype: Any) -> FloatArray:
-    """Return the lengths of shortest paths from some nodes to all."""
     from scipy.sparse.csgraph import dijkstra
 
     n = graph.shape[0]

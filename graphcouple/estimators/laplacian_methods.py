@@ -41,7 +41,6 @@ class LaplacianEstimator(EmbeddingEstimator):
     _remembered: ClassVar[tuple[str, ...]] = ("_fixed",)
 
     def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> None:
-        """Embed the nodes and keep the result."""
         if self.n_components >= laplacian.n_nodes:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {laplacian.n_nodes}.")
         placed = embed_parts(laplacian, self.n_components, X, self._coordinates, self._of_points)
@@ -136,7 +135,6 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
         return self
 
     def _laplacian(self, posterior: RandomGraph | None) -> GraphLaplacian:
-        """Return the Laplacian of the mean graph, or of the user's own graph."""
         if posterior is not None:
             return graph_laplacian(posterior, self.normalized)
         weights = as_csr(self.input, "input").astype(np.float64)

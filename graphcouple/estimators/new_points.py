@@ -128,7 +128,6 @@ class PlacesNewPoints(HasInverse):
         return Z, loss
 
     def _trained(self, law: ConditionedLaw) -> Any:
-        """Return the regressor from the fitted points to their places."""
         # A parameter of the same regressor may have been changed, or the embedding.
         wanted, places = (self.transform_method, repr(self.transform_method)), self._places
         if self._regressor is None or self._regressor[0] != wanted or not np.array_equal(self._regressor[2], places):

@@ -152,13 +152,11 @@ def _content(function: FunctionType) -> list[Any]:
 
 
 def _cached(kind: type) -> set[str]:
-    """Return the names of the cached properties of a class."""
     parts = (item for each in kind.__mro__ for item in vars(each).items())
     return {name for name, part in parts if isinstance(part, cached_property)}
 
 
 def _is_fixed(value: Any) -> bool:
-    """Return whether a value is a constant, or a tuple of constants."""
     of_constants = isinstance(value, tuple) and all(map(_is_fixed, value))
     return of_constants or isinstance(value, (Number, str, bytes, np.ndarray))
 

@@ -47,12 +47,10 @@ class WithTerm(EmbeddingEstimator):
     """The attribute with the value of the preset's term, if it has one; `weight_` is then its weight."""
 
     def report(self) -> list[tuple[str, str]]:
-        """Return the laws that were used and the losses, as names and texts."""
         return self._fitted.report()
 
     @property
     def takes_distances(self) -> bool:
-        """Whether `X` holds distances instead of points."""
         return bool(getattr(self.estimator, "takes_distances", False))
 
     @property

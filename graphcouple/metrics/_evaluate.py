@@ -279,7 +279,6 @@ def _registered(name: str, points: Any, embedding: Any, y: Any) -> float | None:
 
 
 def _read_only(values: Any) -> Any:
-    """Return a read-only view of an array, or a sparse matrix of read-only views."""
     if sp.issparse(values):
         parts = tuple(map(_read_only, (values.data, values.indices, values.indptr)))
         return type(values)(parts, shape=values.shape, copy=False)

@@ -87,7 +87,6 @@ _BACKENDS: dict[str, tuple[Callable[..., Any], str]] = {
 def handed_over(
     backend: str, maps: dict[str, NDArray[Any]], shown: Any, texts: dict[str, list[str]], title: str | None
 ) -> Any:
-    """Return the figure of another library."""
     if backend not in _BACKENDS:
         raise ValueError(f"backend must be 'auto', 'bokeh', {', '.join(map(repr, _BACKENDS))}, got {backend!r}.")
     if len(maps) > 1:

@@ -150,7 +150,6 @@ def plot_eigenvalues(
 
 
 def _finish(ax: Axes, x: str, y: str, names: Any, title: str | None) -> Axes:
-    """Name the axes, list the lines beside the diagram if they have names, and add the title."""
     line_axes(ax, x, y)
     if any(name != "" for name in names):
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

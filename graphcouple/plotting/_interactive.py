@@ -185,7 +185,6 @@ def require_bokeh() -> None:
 
 
 def _hover_columns(hover: Any, n: int, rows: NDArray[np.int64]) -> dict[str, list[str]]:
-    """Return the hover text of some rows by name."""
     if hover is None:
         return {}
     if isinstance(hover, Mapping):
@@ -289,7 +288,6 @@ def _draw_density(plot: Any, points: NDArray[np.float64]) -> None:
 def _figure(
     source: Any, k: int, name: str, is_line: bool, hover: list[str], colors: _Colors, n: int
 ) -> tuple[Any, list[Any]]:
-    """Return the k-th figure, and its layer for each class."""
     from bokeh.models import CDSView, ColorBar, DatetimeTicker, DatetimeTickFormatter, GroupFilter, HoverTool
     from bokeh.palettes import Viridis256
     from bokeh.plotting import figure

@@ -130,7 +130,6 @@ def palette(n: int) -> list[str]:
 
 
 def class_colors(n: int) -> NDArray[np.float64]:
-    """Return n colours of shape (n, 4)."""
     from matplotlib.colors import to_rgba_array
 
     return to_rgba_array(palette(n))

@@ -76,7 +76,6 @@ class OptunaDraws(Draws):
         return options[self._trial.suggest_categorical(choice, list(range(len(options))))]
 
     def number(self, choice: str, distribution: Any) -> Any:
-        """Return a number of a distribution, by its quantile if it has quantiles."""
         if self._trial is None or not hasattr(distribution, "ppf"):
             return super().number(choice, distribution)
         return _plain(distribution, distribution.ppf(self._trial.suggest_float(choice, 1e-6, 1.0 - 1e-6)))
@@ -93,7 +92,6 @@ class OptunaDraws(Draws):
         self._trial, self._in_vain = None, 0
 
     def tell(self, name: str, values: FloatArray | None) -> None:
-        """Record a method's scores; None if it failed."""
         trial = self._trials.pop(name, None)
         if trial is not None:
             known = values is not None and np.isfinite(values).all()

@@ -204,7 +204,6 @@ def _budget(budget: Any) -> tuple[float, int | None]:
 def _run(
     bracket: list[Candidate], runner: Runner, result: SearchResult, n_seeds: int, finish: _Deadline, draws: Draws
 ) -> None:
-    """Fit the methods to more and more rows, and continue with the better ones."""
     n = runner.X.shape[0]
     sizes = [max(_LEAST_ROWS, int(share * n)) for share in _SHARES[:-1]]
     sizes = [size for size in dict.fromkeys(sizes) if size < 2 * n // 3] if len(bracket) == _BRACKET else []
