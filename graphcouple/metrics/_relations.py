@@ -66,14 +66,6 @@ def sizes_of_slopes(n: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([small, np.geomspace(small[-1], n - 1, 256).astype(np.int64)]))
 
 
-class _Map(NamedTuple):
-    """An embedding's distances, their rough mean, and the standardised covariates of the rows used."""
-
-    distances: Distances
-    size: float
-    covariates: FloatArray
-
-
 def relate(
     X: Any,
     embeddings: Sequence[Any],
@@ -107,7 +99,7 @@ def relate(
     for distances, values in zip(map_distances, covariate_values, strict=True):
         centre, spread = values[rows].mean(axis=0, dtype=np.float64), values[rows].std(axis=0, dtype=np.float64)
         spread = np.where(spread > 0, spread, 1.0)
-        parts.append(_Map(distances, _rough_mean(distances, rows[:8]), ((values[rows] - centre) / spread)))
+        parts.append((distances, _rough_mean(distances, rows[:8]), (values[rows] - centre) / spread))
         offsets.append((values.mean(axis=0, dtype=np.float64) - centre) / spread)
     size = _rough_mean(data_distances, rows[:8])
     step = max(_BLOCK_ROWS, _BLOCK_ENTRIES // n)
@@ -164,10 +156,11 @@ def _relate_block(
     n: int,
     data_distances: Distances,
     size: float,
-    maps: Sequence[_Map],
+    maps: Sequence[tuple[Distances, float, FloatArray]],
     rng: np.random.Generator,
     ranks: bool,
 ) -> list[Relations]:
+    """Compare a block of rows; a map is its distances, their rough mean, and its rows' standardised covariates."""
     from graphcouple._numba.ranks import agreement
 
     rows = all_rows[part]
