@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,15 +72,13 @@ def curve(values: Sequence[float], width: int = 30) -> str:
     return "".join("▁▂▃▄▅▆▇█"[round(7 * (mean - low) / (high - low)) if high > low else 0] for mean in means)
 
 
-@contextmanager
-def progress_bar(total: int | None, description: str, measure: str) -> Iterator[Callable[..., None]]:
+def progress_bar(total: int | None, description: str, measure: str) -> AbstractContextManager[Callable[..., None]]:
     """Show the progress of a run; yield ``update(iteration, value, note="")``, the value of the `measure`."""
     from rich.console import Console
 
     console = Console(stderr=True)
     show = _bar if console.is_terminal or console.is_jupyter else _lines
-    with show(console, total, description, measure) as update:
-        yield update
+    return show(console, total, description, measure)
 
 
 @contextmanager
