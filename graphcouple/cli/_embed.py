@@ -80,8 +80,10 @@ def _check_couples_laws(estimator: Any, option: str) -> None:
         raise ValueError(f"{option} does not apply to {type(estimator).__name__}, which does not couple two laws.")
 
 
-def _with_terms(estimator: Any, **weights: float | str | None) -> Any:
+def _with_terms(estimator: Any, n_prototypes: int | None, **weights: float | str | None) -> Any:
+    """Return the estimator with the terms whose weights are given, and its points at this many places, if given."""
     from graphcouple.couplings import ComponentMeans, Density, LargeScale
+    from graphcouple.estimators import DistR
 
     terms: dict[str, Any] = {"component_weight": ComponentMeans, "large_scale": LargeScale, "density": Density}
     for name, weight in weights.items():
@@ -93,17 +95,10 @@ def _with_terms(estimator: Any, **weights: float | str | None) -> Any:
             estimator.set_params(terms=(*estimator.terms, term(weight)))
         except ValueError as error:
             raise ValueError(f"{option}: {error}") from None
+    if n_prototypes is not None:
+        _check_couples_laws(estimator, "--prototypes")
+        estimator = DistR(estimator, n_prototypes=n_prototypes)
     return estimator
-
-
-def _at_places(estimator: Any, n_prototypes: int | None) -> Any:
-    """Return the estimator with its points at this many places."""
-    if n_prototypes is None:
-        return estimator
-    _check_couples_laws(estimator, "--prototypes")
-    from graphcouple.estimators import DistR
-
-    return DistR(estimator, n_prototypes=n_prototypes)
 
 
 def _weight(context: click.Context, option: click.Parameter, value: str | None) -> float | str | None:
@@ -267,7 +262,7 @@ def embed(
         common.check_target(interactive, (".html",), "--interactive")
         require_bokeh()
     plain = _compose(common.preset(method, options).set_params(**settings), sides, coupling)
-    estimator = _at_places(_with_terms(plain, **weights), prototypes)
+    estimator = _with_terms(plain, prototypes, **weights)
     seconds = common.fit_reporting(estimator, X, y if estimator.uses_classes else None)
     before = common.present(table, picture, interactive)
     with finished_files(table, picture, interactive) as drafts:

@@ -41,7 +41,11 @@ def read_parquet(
         check_size(path, 8 * n_rows * (width + (at is not None)))
         X = _numbers(lazy, columns, width, is_list, pl)
         if chosen is None:
-            _warn_of_index(path, index)
+            if index:
+                warn(
+                    f"pandas' index in {path.name}, {', '.join(sorted(index))}, is left out; the command's option "
+                    "--columns keeps it."
+                )
             X = X if is_list else without_index(path, X, columns)
         return X, None if at is None else _labels(path, lazy, at, schema[at], pl)
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -87,14 +91,6 @@ def _index_of(path: Path) -> set[str]:
     by_pandas = json.loads(pl.read_parquet_metadata(path).get("pandas", "{}"))
     names = by_pandas.get("index_columns", [])
     return {name for name in names if isinstance(name, str) and not name.startswith(_INDEX)}
-
-
-def _warn_of_index(path: Path, index: set[str]) -> None:
-    if index:
-        warn(
-            f"pandas' index in {path.name}, {', '.join(sorted(index))}, is left out; the command's option --columns "
-            "keeps it."
-        )
 
 
 def _is_list(path: Path, columns: list[str], schema: dict[str, Any]) -> bool:

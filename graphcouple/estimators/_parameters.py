@@ -238,15 +238,12 @@ def documented(template: str, fields: tuple[Any, ...], words: dict[str, Word]) -
     for field in sorted(fields, key=lambda field: field.name in RUN_OPTIONS):
         kind, doc, _ = words[field.name]
         optional = field.default is dataclasses.MISSING or field.default is None
-        head = f"{field.name} : {kind}{'' if optional else f', default={_shown(field.default)}'}"
+        default = f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)
+        head = f"{field.name} : {kind}{'' if optional else f', default={default}'}"
         entries.append(head + "\n" + textwrap.indent(textwrap.fill(doc, _WIDTH), "    "))
     # Python 3.13 takes the indentation off docstrings by itself.
     text = inspect.cleandoc(template).replace("{parameters}", "\n".join(entries))
     return text.replace("{attributes}", _ATTRIBUTES.strip("\n"))
-
-
-def _shown(default: Any) -> str:
-    return f'"{default}"' if isinstance(default, str) else repr(default)
 
 
 _ATTRIBUTES = """
