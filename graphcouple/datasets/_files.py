@@ -154,19 +154,12 @@ def read_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     return {name: _cells(path, column_of(path, name, first, header), header) for name in names}
 
 
-def first_row_of(path: Path, kept: Sequence[str] = ()) -> list[str]:
-    """Return the names of a table's columns, or its first row; nothing for other files.
-
-    Of pandas' index in a Parquet file, only the `kept` names count, in small letters.
-    """
-    if suffix_of(path) not in TABLES:
-        return []
-    return parquet_names(path, kept) if suffix_of(path) == ".parquet" else _head(path)[0]
-
-
-def has_names(path: Path) -> bool:
-    """Return whether a table's columns have names."""
-    return suffix_of(path) == ".parquet" or (suffix_of(path) in TABLES and _head(path)[2])
+def first_row_of(path: Path, kept: Sequence[str] = ()) -> tuple[list[str], bool]:
+    """Return a table's first row, and whether it names the columns; of a Parquet file, as `parquet_names` does."""
+    if suffix_of(path) == ".parquet":
+        return parquet_names(path, kept), True
+    first, _, header = _head(path) if suffix_of(path) in TABLES else ([], [], False)
+    return first, header
 
 
 def mark_of(path: Path) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_labels
-from graphcouple.datasets._files import TABLES, as_labels, first_row_of, has_names, read_points, whole_numbers
+from graphcouple.datasets._files import TABLES, as_labels, first_row_of, read_points, whole_numbers
 from graphcouple.datasets._idx import read_idx_pairs
 
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "swiss_roll", "wine")
@@ -131,9 +131,9 @@ def _read(path: Path) -> tuple[Any, Any]:
         return read_idx_pairs(path)
     if path.suffix.lower() == ".mat":
         return _read_mat(path)
-    first = first_row_of(path, _LABEL_COLUMNS)
+    first, has_names = first_row_of(path, _LABEL_COLUMNS)
     # Without a name, the last column of a table has the labels.
-    names = first if has_names(path) else []
+    names = first if has_names else []
     labels = next((cell for name in _LABEL_COLUMNS for cell in names if cell.lower() == name), "-1") if first else None
     X, y = read_points(path, labels)
     if y is None:
