@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple._support.validation import warn
@@ -89,8 +88,8 @@ class AttractionRepulsionPCA(ByKernel):
     max_iter: int = parameter(default=2000, kind="int", doc="Maximum number of iterations.", checks=[AT_LEAST_1])
     tol: float = parameter(
         default=1e-10,
+        like="residual",
         doc="The run ends when the gradient's norm is at most this share of its first one.",
-        checks=[Interval(Real, 0, 1, closed="neither")],
     )
     check_every: int = parameter(default=10, doc="Iterations between entries of the history.", checks=[AT_LEAST_1])
     random_state: Any = parameter(default=None, doc="Seed of the start and of the approximation.")
