@@ -25,12 +25,8 @@ _SAMPLED = 2**18
 _ENTRIES_A_PART = 2**24
 
 
-class _Sent(NamedTuple):
-    """Rows of a chunk that search a part, some of which the part holds."""
-
-    numbers: NDArray[np.int64]
-    rows: NDArray[Any]
-    held: NDArray[np.bool_]
+# Rows of a chunk that search a part: their numbers, the rows, and which of them the part holds.
+_Sent = tuple[NDArray[np.int64], NDArray[Any], NDArray[np.bool_]]
 
 
 class _Lists(NamedTuple):
@@ -135,14 +131,14 @@ def _send(chunk: Any, lists: _Lists, first: int, n_parts: int) -> list[_Sent]:
     rows = shifted(rows, lists.shift)
     list_of = lists.empty.lists_of(rows)
     searching = (np.flatnonzero(lists.searched[list_of, part]) for part in range(n_parts))
-    return [_Sent(first + at, rows[at], lists.part_of[list_of[at]] == part) for part, at in enumerate(searching)]
+    return [(first + at, rows[at], lists.part_of[list_of[at]] == part) for part, at in enumerate(searching)]
 
 
 def _search(sent: list[_Sent], lists: _Lists) -> list[tuple[NDArray[np.int64], Nearest]]:
     """Return the nearest points of one part, for the rows from each chunk."""
     numbers, rows, held = (np.concatenate(values) for values in zip(*sent, strict=True))
     indices, sq_dist = partial(rows, numbers, lists.empty.holding(rows[held]), numbers[held])
-    ends = np.cumsum([of_chunk.numbers.size for of_chunk in sent])[:-1]
+    ends = np.cumsum([of_chunk.size for of_chunk, *_ in sent])[:-1]
     nearest = zip(np.split(indices, ends), np.split(sq_dist, ends), strict=True)
     return list(zip(np.split(numbers, ends), nearest, strict=True))
 
