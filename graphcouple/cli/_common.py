@@ -34,8 +34,12 @@ def check_name(kind: str, *, upper: bool = False) -> Any:
     return check
 
 
+def name_option(kind: str, help: str) -> Any:
+    """Return the option that names a registered "init" or "coupling"."""
+    return click.option(f"--{kind}", metavar="NAME", callback=check_name(kind), help=help)
+
+
 def numbers(context: click.Context, option: click.Parameter, value: str | None) -> float | tuple[float, ...] | None:
-    """Return a number, or a tuple of numbers separated by commas."""
     if value is None:
         return None
     try:
@@ -274,7 +278,6 @@ columns_option = click.option(
 
 
 def written(paths: Iterable[Path | None], before: set[Path]) -> str:
-    """Return the names of written files, one on each line, marking those that existed before."""
     return "\n".join(f"{path}{' (replaced)' if path in before else ''}" for path in paths if path is not None)
 
 

@@ -167,17 +167,9 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
 )
 @click.option("--n-neighbors", type=int, help="Neighbors that can carry a point's edges.  [default: the method's own]")
 @click.option("--metric", help="Distance of the points; 'precomputed' if DATA holds distances.")
-@click.option(
-    "--coupling",
-    metavar="NAME",
-    callback=common.check_name("coupling"),
-    help="How the two laws are compared: cross-entropy or effective.  [default: the method's]",
-)
-@click.option(
-    "--init",
-    metavar="NAME",
-    callback=common.check_name("init"),
-    help="Start of the embedding: auto, ccpca, pca, random or spectral.  [default: the method's own]",
+@common.name_option("coupling", "How the two laws are compared: cross-entropy or effective.  [default: the method's]")
+@common.name_option(
+    "init", "Start of the embedding: auto, ccpca, pca, random or spectral.  [default: the method's own]"
 )
 @click.option(
     "--large-scale",
