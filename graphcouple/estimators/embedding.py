@@ -248,10 +248,13 @@ class EmbeddingEstimator(ScikitTransformer):
             for name, value in vars(self).items()
             if name.endswith("_") and not name.startswith("_") and name not in self._not_saved
         }
-        parameters = {name: _portable(value) for name, value in self._flat_params().items()} | _unportable(self)
+        parameters = {
+            name: clone(value).set_params(**_unportable(value)) if isinstance(value, EmbeddingEstimator) else value
+            for name, value in self._flat_params().items()
+        }
         return {
             "class": type(self).__name__,
-            "parameters": parameters,
+            "parameters": parameters | _unportable(self),
             "output": vars(self).get("_sklearn_output_config", {}).get("transform"),
             "fitted": fitted,
             "remembered": self._remember(),
@@ -360,11 +363,6 @@ def _are_equal(points: Any) -> bool:
 def _unportable(estimator: EmbeddingEstimator) -> dict[str, None]:
     """Return None for each parameter that is left out of files: code, and paths on this machine."""
     return {name: None for name in ("callback", "checkpoint") if name in estimator._flat_params()}
-
-
-def _portable(value: Any) -> Any:
-    """Return a parameter as a file holds it."""
-    return clone(value).set_params(**_unportable(value)) if isinstance(value, EmbeddingEstimator) else value
 
 
 def _held(value: Any) -> Any:
