@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from graphcouple._support.html import html_table
 from graphcouple._support.validation import are_measured, check_integer, check_labels, own_copy, warn
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
@@ -79,8 +80,6 @@ class Comparison:
         return "\n".join(line.rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
-        from graphcouple._support.html import html_table
-
         return html_table(*self.summary())
 
 
