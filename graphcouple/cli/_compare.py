@@ -89,7 +89,6 @@ def compare(
 def _estimators(methods: list[str], inits: list[str], options: dict[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
     for method in methods:
         own = common.preset(method, {})
-        # Each method gets the shared options that it has.
         known = {option: value for option, value in options.items() if option in own.get_params()}
         for init in inits if own.couples_laws else [_OWN]:
             yield (method, init), common.preset(method, known if init == _OWN else {**known, "init": init})

@@ -147,7 +147,6 @@ def text_of(path: Path, n_lines: int | None = None) -> list[str]:
 
 
 def read_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return columns of a table as text, by their names."""
     if suffix_of(path) == ".parquet":
         return parquet_texts(path, names)
     first, _, header = _head(path)

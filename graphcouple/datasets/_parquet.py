@@ -66,7 +66,6 @@ def parquet_names(path: Path, kept: Sequence[str] = ()) -> list[str]:
 
 
 def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return columns of a file as text, by their names."""
     import polars as pl
 
     lazy = pl.scan_parquet(path, glob=False)

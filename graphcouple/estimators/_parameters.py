@@ -199,7 +199,6 @@ def parameter(
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter, option))
 def estimator(cls: T) -> T:
-    """Turn a class of parameters into an estimator: add constructor, checks and documentation."""
     options = {name: value for name, value in vars(cls).items() if isinstance(value, Option)}
     for name in options:
         # For type checkers alone it is a parameter.

@@ -121,7 +121,6 @@ def neighbors_of(points: Any, y: Any, K: int, metric: str, n_jobs: int | None) -
 
 
 def tears_of(neighbors: IntArray, Z: FloatArray, classes: IntArray, length: float, n_jobs: int | None) -> Tears:
-    """Return the tears of a checked embedding, given each point's neighbors and class."""
     n, K = neighbors.shape
     Z = Z.astype(np.float64, copy=False)
     centred = Z - Z.mean(axis=0)

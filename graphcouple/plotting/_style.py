@@ -61,7 +61,6 @@ def discard(figure: Any) -> None:
 
 
 def new_axes(ax: Axes | None, height: float = 6.0) -> Axes:
-    """Return the given axes, or the axes of a new figure."""
     if ax is not None and not hasattr(ax, "get_position"):
         raise TypeError(f"ax must be matplotlib Axes, got {ax!r} of type {type(ax).__name__}.")
     return new_figure(7.5, height).add_subplot() if ax is None else ax
@@ -239,7 +238,6 @@ def as_text(text: Any) -> str:
 
 
 def line_axes(ax: Axes, x: str, y: str) -> None:
-    """Name the axes of a diagram, and remove the top and right of the frame."""
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.spines[["top", "right"]].set_visible(False)
