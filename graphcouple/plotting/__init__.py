@@ -1,8 +1,7 @@
 """Pictures of embeddings by matplotlib (the extra ``plot``), and interactive maps by bokeh."""
 
 from graphcouple.plotting._animation import Recorder
-from graphcouple.plotting._diagrams import plot_eigenvalues, plot_loss, plot_preservation
-from graphcouple.plotting._front import plot_front
+from graphcouple.plotting._diagrams import plot_eigenvalues, plot_front, plot_loss, plot_preservation
 from graphcouple.plotting._graph import plot_graph, plot_uncertainty
 from graphcouple.plotting._grid import plot_grid
 from graphcouple.plotting._interactive import Map, interactive
