@@ -132,8 +132,7 @@ class EqualRows:
 
     def added(self, weights: Any) -> FloatArray:
         """Return the sums of the rows' weights, 1 each by default, for each point."""
-        rows = np.ones(self.n_rows) if weights is None else weights
-        return np.bincount(self.point, weights=rows).astype(np.float64)
+        return np.bincount(self.point, weights).astype(np.float64)
 
     def averages(self, weights: Any) -> sp.csr_array:
         """Return the matrix that takes rows to the means of points, with the rows' weights, 1 each by default."""
