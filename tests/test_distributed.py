@@ -184,8 +184,8 @@ def test_all_rows_if_there_are_no_more():
     ids=["mlp", "mds"],
 )
 def test_landmarks_keep_their_places_whatever_places_the_others(method, tmp_path):
-    da.from_array(ROWS, chunks=(250, -1)).to_zarr(tmp_path / "rows.zarr")
-    fit = fit_landmarks(tmp_path / "rows.zarr", method, n=60, random_state=1)
+    da.from_array(ROWS, chunks=(250, -1)).to_zarr(tmp_path / "rows.ZARR")
+    fit = fit_landmarks(tmp_path / "rows.ZARR", method, n=60, random_state=1)
     Z, placed = fit.embedding.compute(), np.asarray(fit.estimator.transform(ROWS))
     np.testing.assert_array_equal(Z[fit.landmarks], fit.estimator.embedding_)
     others = np.setdiff1d(np.arange(900), fit.landmarks)

@@ -26,7 +26,7 @@ def as_chunks(X: Any) -> Any:
     if isinstance(X, (str, os.PathLike)):
         if Path(X).suffix.lower() in _OTHER_FILES:
             raise ValueError(f"X must be a Zarr array (.zarr), or a Parquet file or folder, got {os.fspath(X)!r}.")
-        if Path(X).suffix == ".zarr":
+        if Path(X).suffix.lower() == ".zarr":
             X = da.from_zarr(os.fspath(X))
         else:
             require("pyarrow", "reading Parquet by dask needs pyarrow", "dask")

@@ -391,6 +391,7 @@ FAULTS = [
           "X is not None and self.n_landmarks < X.shape[0]", "test_odd_estimators"),
     Fault("networkx: numbered nodes in another order", "graphs.py", "if index.keys() == set(range(n_nodes)) and", "if False and", "test_odd_estimators"),
     Fault("search: distributions without quantiles", "searches/draws.py", ' or not hasattr(distribution, "ppf")', "", "test_search_draws"),
+    Fault("chunks: endings in capitals", "distributed/chunks.py", 'suffix.lower() == ".zarr"', 'suffix == ".zarr"', "test_distributed"),
     Fault("landmarks: leverages of one row", "distributed/landmarks.py", "if len(X) < 2:", "if False:", "test_distributed"),
     Fault("landmarks: importance of words", "distributed/landmarks.py", 'if values.dtype.kind not in "iufb":', "if False:", "test_distributed"),
 ]  # fmt: skip
