@@ -31,11 +31,9 @@ class DerivedLaw(GraphLaw):
 
     @property
     def parts(self) -> tuple[GraphModel, ...]:
-        """The models of the other law."""
         return self.law.parts
 
     def for_points(self, n_points: int) -> Self:
-        """Return the law with "auto" replaced by its value for this many points."""
         return dataclasses.replace(self, law=self.law.for_points(n_points))  # type: ignore[type-var]
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedLaw:
@@ -83,5 +81,4 @@ class DerivedConditioned(ConditionedLaw):
         return self.part.own_isolation(n_jobs)
 
     def remembered(self) -> dict[str, Any]:
-        """Return the state that new edges need, as arrays and plain values."""
         return {"part": self.part.remembered(), self.remembers: self.inferred}

@@ -127,7 +127,6 @@ class ConditionedModel(ConditionedLaw):
         return log_kernel
 
     def remembered(self) -> dict[str, Any]:
-        """Return the state that new edges need, as arrays and plain values."""
         arrays = {"labels": self.labels, "scales": self._scales, "spread": self._spread, "weights": self.weights}
         return {"points": self.distances.remembered(), **arrays, "bandwidth": self.model.bandwidth}
 

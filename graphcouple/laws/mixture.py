@@ -91,7 +91,6 @@ class GraphMixture(GraphLaw):
         return tuple(self.laws)
 
     def for_points(self, n_points: int) -> Self:
-        """Return the mixture with "auto" replaced by its value for this many points."""
         return replace(self, laws=tuple(law.for_points(n_points) for law in self.laws))
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> _ConditionedMixture:
@@ -112,7 +111,6 @@ class GraphMixture(GraphLaw):
         return _ConditionedMixture(replace(self, laws=laws), list(distances.values()), parts)
 
     def recall(self, remembered: dict[str, Any]) -> _ConditionedMixture:
-        """Return the mixture given its points, from the state that `ConditionedLaw.remembered` returned."""
         parts = [law.recall(part) for law, part in zip(self.laws, remembered["parts"], strict=True)]
         keys = [law.distance_key for law in self.laws]
         distances = {key: part.distances for key, part in zip(keys, parts, strict=True)}

@@ -163,7 +163,6 @@ class ByMetric(Searched):
 
     @property
     def order(self) -> IntArray | None:
-        """The order of the directions, if the search for neighbours used them; see `Distances`."""
         return self._directions.order if self._by_direction else None
 
     def _graph(self, k: int) -> NeighborGraph:

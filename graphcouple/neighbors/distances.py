@@ -214,12 +214,10 @@ class Euclidean(Searched):
         super().__init__(dense_if_far(X))
 
     def remembered(self) -> dict[str, Any]:
-        """Return the arrays and plain values that new points need, with the lists of a search; see `Distances`."""
         return super().remembered() | ({} if self.lists is None else {"lists": self.lists})
 
     @property
     def order(self) -> IntArray | None:
-        """The points by their lists, after an approximate search; see `Distances`."""
         return None if self._index is None else self._index.order
 
     def all_pairs(self) -> tuple[Support, FloatArray]:

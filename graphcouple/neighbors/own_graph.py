@@ -118,15 +118,12 @@ class ForgottenNeighbors(Distances):
         self._points, self._most = points, most
 
     def remembered(self) -> dict[str, Any]:
-        """Return the points, and the number of neighbours of a new point."""
         return {**self._points.remembered(), "most": self._most}
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
-        """Raise, as the given edges are gone."""
         raise ValueError("a saved model does not keep the neighbors that were given, only what new points need.")
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Raise, as the given edges are gone."""
         return self.all_pairs()
 
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
@@ -135,7 +132,6 @@ class ForgottenNeighbors(Distances):
     def to(
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
     ) -> tuple[Support, FloatArray]:
-        """Return the points nearest to each new point, which are searched."""
         k = self._most if n_neighbors is None else min(n_neighbors, self._most)
         return self._points.to(X_new, k, n_jobs, search)
 
@@ -194,7 +190,6 @@ class OwnNeighbors(ForgottenNeighbors):
         return distances
 
     def remembered(self) -> dict[str, Any]:
-        """Return the points and the number of neighbours of a new point, without the given edges."""
         if self._finder is not None:
             raise TypeError(
                 f"search={type(self._finder).__name__} is an object of another library, which cannot be saved; pickle "

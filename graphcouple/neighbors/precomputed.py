@@ -98,13 +98,10 @@ class ForgottenDistances(SquareDistances):
     """Precomputed distances that were not kept: new points come with their own."""
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
-        """Raise, as the distances are gone."""
         raise ValueError("a saved model does not keep precomputed distances, only what new points need; fit it again.")
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Raise, as the distances are gone."""
         return self.all_pairs()
 
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        """Raise, as the distances are gone."""
         return self.all_pairs()[1]

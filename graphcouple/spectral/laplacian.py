@@ -170,7 +170,6 @@ class ReconstructionLaplacian(GraphLaplacian):
         return residual, sp.csr_array(residual.T)
 
     def among(self, members: IntArray) -> ReconstructionLaplacian:
-        """Return the Laplacian of some of the nodes, without weights to other nodes."""
         return ReconstructionLaplacian(self.affinity[members][:, members])
 
     def times(self, V: FloatArray) -> FloatArray:
