@@ -263,23 +263,9 @@ def _from_library(graph: Any, kind: str, name: str) -> sp.coo_array:
 def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_array:
     """Return any kind of graph as a canonical csr array of weights (a copy only if it had to change).
 
-    Parameters
-    ----------
-    graph : array, sparse matrix, networkx or igraph graph
-        An undirected graph gives both directions of each edge. Rows follow ``graph.nodes``. Edge weights are read from
-        the attribute ``weight``, 1 where there is none. Zero entries of a dense array are not edges; a sparse matrix
-        keeps its stored zeros.
-    name : str
-        The graph's name in error messages.
-    n_nodes : int, optional
-        The required number of nodes.
-
-    Raises
-    ------
-    TypeError
-        When `graph` is none of these kinds, or not numeric.
-    ValueError
-        When it is not square, holds NaN, or has the wrong number of nodes.
+    An undirected graph gives both directions of each edge. Rows follow ``graph.nodes``. Edge weights are read from the
+    attribute ``weight``, 1 where there is none. Zero entries of a dense array are not edges; a sparse matrix keeps its
+    stored zeros. Errors call the graph by its `name`; they refuse NaN, and other numbers of nodes than `n_nodes`.
     """
     check_unmasked(graph, name)
     packages = (base.__module__.partition(".")[0] for base in type(graph).__mro__)

@@ -22,12 +22,10 @@ _ROWS_AT_ONCE = 2**13
 def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArray]:
     """Return the edges of given neighbours, without loops, and their distances.
 
-    Parameters
-    ----------
-    neighbors : tuple of arrays, or sparse matrix of shape (n_points, n_points)
-        ``(indices, distances)``, each of shape (n_points, k), where -1 stands for no neighbour; a third entry, as in
-        umap-learn's ``precomputed_knn``, is ignored. Or a matrix that stores the distances, such as scanpy's
-        ``obsp["distances"]`` or the result of scikit-learn's ``KNeighborsTransformer``.
+    Neighbours are ``(indices, distances)``, each of shape (n_points, k), where -1 stands for no neighbour; a third
+    entry, as in umap-learn's ``precomputed_knn``, is ignored. Or a sparse matrix of shape (n_points, n_points) that
+    stores the distances, such as scanpy's ``obsp["distances"]`` or the result of scikit-learn's
+    ``KNeighborsTransformer``.
     """
     if sp.issparse(neighbors):
         graph = as_csr(neighbors, "neighbors", n_points)

@@ -25,12 +25,7 @@ _ASYMMETRY, _ROWS_AT_ONCE = 1e-5, 2048
 def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     """Return `X` as a finite 2-D array or csr matrix, in double precision, or in single if it has single or half.
 
-    Raises
-    ------
-    TypeError
-        When `X` is not numeric.
-    ValueError
-        When `X` is not 2-D, has fewer rows than needed, no columns, or an entry that is NaN, infinite or masked.
+    Other `X`, and fewer rows than `at_least`, raise `TypeError` or `ValueError`.
     """
     check_unmasked(X, name)
     if sp.issparse(X):

@@ -14,11 +14,6 @@ def all_pairs(X: Any, metric: str = "euclidean") -> tuple[Support, FloatArray]:
     """Return the support of all n(n − 1) ordered pairs and their squared distances; see `nearest_neighbors`.
 
     The metric is any of `sklearn.metrics.pairwise_distances`.
-
-    Raises
-    ------
-    ValueError
-        When precomputed distances are negative or not square.
     """
     return _distances(X, metric).all_pairs()
 

@@ -187,11 +187,5 @@ def names() -> list[str]:
 
 
 def as_summation(summation: Any, n_jobs: int | None = None) -> Summation:
-    """Return `summation` itself, or the summation registered under this name.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When it is neither a `Summation` nor a known name.
-    """
+    """Return `summation` itself, or the summation registered under this name; others raise an error."""
     return summation if isinstance(summation, Summation) else SUMMATIONS[summation](n_jobs)

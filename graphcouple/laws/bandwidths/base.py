@@ -23,18 +23,8 @@ from graphcouple.laws.copies import Copies
 class DistanceRows:
     """Squared distances along the edges of a graph, and the kernel of the rescaled distances.
 
-    Attributes
-    ----------
-    support : Support
-    sq_dist : ndarray of shape (n_edges,)
-    kernel : Kernel
-    n_jobs : int or None
-    copies : Copies or None
-        The numbers of copies of weighted points.
-    places : ndarray of shape (n_nodes,), optional
-        A number for the place of each end node, if rows are a subset of the nodes; else distances of 0 identify places.
-    drawn_by : str, optional
-        How the prior draws edges; see `GraphPrior.drawn_by`.
+    `copies` are the numbers of copies of weighted points. If rows are a subset of the nodes, `places` has a number for
+    the place of each end node; else distances of 0 identify places. `drawn_by` is the prior's; see `GraphPrior`.
     """
 
     support: Support

@@ -69,11 +69,7 @@ class BinaryPosterior(GraphPosterior):
 
         Its edges are independent over unordered pairs with probability
         P̃ = P + Pᵀ − P∘Pᵀ (UMAP's fuzzy union; graph-coupling paper, section 3.1).
-
-        Raises
-        ------
-        ValueError
-            When the law is already one of undirected graphs.
+        A law of undirected graphs raises `ValueError`.
         """
         if self.unordered:
             raise ValueError("the law is thresholded already: its pairs are unordered.")
@@ -97,12 +93,7 @@ class BinaryPosterior(GraphPosterior):
     def mutual(self) -> BinaryPosterior:
         """Return the law of the undirected graph W∘Wᵀ, whose pairs are linked in both directions: probability P∘Pᵀ.
 
-        It is UMAP's fuzzy intersection.
-
-        Raises
-        ------
-        ValueError
-            When the law is already one of undirected graphs.
+        It is UMAP's fuzzy intersection. A law of undirected graphs raises `ValueError`.
         """
         if self.unordered:
             raise ValueError("the law is one of undirected graphs already: its pairs are unordered.")

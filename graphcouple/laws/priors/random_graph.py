@@ -16,13 +16,7 @@ Rng = np.random.Generator | int | None
 
 
 class RandomGraph(ABC):
-    """The law of a hidden graph given points.
-
-    Parameters
-    ----------
-    support : Support
-        The ordered pairs that can carry an edge.
-    """
+    """The law of a hidden graph given points; `support` holds the ordered pairs that can carry an edge."""
 
     unordered: bool = False
     """True for a law of undirected graphs, whose sums run over pairs i < j."""

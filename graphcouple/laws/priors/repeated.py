@@ -24,14 +24,10 @@ from graphcouple.laws.priors.random_graph import RandomGraph, Rng
 class RepeatedPosterior(RandomGraph):
     """The law of the graph of all copies of weighted points, with one node for the copies of each.
 
-    Parameters
-    ----------
-    law : GraphPosterior
-        The law of part of the edges, chosen by `GraphPrior.drawn_by`. "row": the edges out of one copy of each point.
-        "pair": the edges between one copy of each point. "graph": edges of the whole graph, `draws` for each node.
-        The support of the law also has each node's edge to its own other copies, if any; see `law_with_copies`.
-    copies : Copies
-        The weights of the nodes, and how many copies the edges of `law` may lead to.
+    `law` is of part of the edges, chosen by `GraphPrior.drawn_by`. "row": the edges out of one copy of each point.
+    "pair": the edges between one copy of each point. "graph": edges of the whole graph, `draws` for each node. Its
+    support also has each node's edge to its own other copies, if any; see `law_with_copies`. `copies` holds the weights
+    of the nodes, and how many copies the edges of `law` may lead to.
     """
 
     def __init__(self, law: GraphPosterior, copies: Copies, prior: GraphPrior) -> None:
@@ -129,13 +125,7 @@ class RepeatedPosterior(RandomGraph):
         return self._draw_between(rng)[:2]
 
     def log_prob(self, W: GraphLike) -> float:
-        """Return the log-probability of numbers of edges between nodes, in nats.
-
-        Raises
-        ------
-        ValueError
-            When a sample weight is not an integer, or `W` is not a graph of these nodes.
-        """
+        """Return the log-probability of numbers of edges between nodes, in nats; sample weights must be integers."""
         weights = self.copies.weights
         if (weights != np.floor(weights)).any():
             raise ValueError("the probability of a graph needs integer sample weights: fractions are not copies.")
