@@ -153,10 +153,6 @@ def _check_fields(kernel: Any) -> None:
             )
 
 
-def _distances(kernel: Kernel) -> Any:
-    return _RELATIVE_DISTANCES * measured.length(kernel)
-
-
 @np.errstate(all="ignore")
 def _check_arrays(kernel: Kernel) -> None:
     for dtype in (np.float64, np.float32):
@@ -190,7 +186,7 @@ def _check_arrays(kernel: Kernel) -> None:
 
 @np.errstate(all="ignore")
 def _check_forces(kernel: Kernel) -> None:
-    dist = _distances(kernel)
+    dist = _RELATIVE_DISTANCES * measured.length(kernel)
     s = np.square(dist)
     forces = np.exp(kernel.log(s)) * kernel.grad_log(s)
     # Beyond the edge of a kernel, which is for the input's graph alone, any gradient will do.
@@ -203,7 +199,7 @@ def _check_forces(kernel: Kernel) -> None:
 
 @np.errstate(all="ignore")
 def _check_derivative(kernel: Kernel) -> None:
-    dist = _distances(kernel)
+    dist = _RELATIVE_DISTANCES * measured.length(kernel)
     s = np.square(dist)
     up, down = kernel.log(s * (1.0 + _STEP)), kernel.log(s * (1.0 - _STEP))
     # Compare in units of 1/d², so that the scale of a formula does not matter.
@@ -228,7 +224,7 @@ def _check_derivative(kernel: Kernel) -> None:
 
 @np.errstate(all="ignore")
 def _check_overrides(kernel: Kernel) -> None:
-    dist = _distances(kernel)
+    dist = _RELATIVE_DISTANCES * measured.length(kernel)
     s = np.square(dist)
     for method in _FOLLOWING:
         usual = np.asarray(getattr(Kernel, method)(kernel, s))
@@ -264,7 +260,7 @@ def _check_compilation(kernel: Kernel) -> None:
 
     from graphcouple._numba.pairs import probe
 
-    s = np.square(_distances(kernel))
+    s = np.square(_RELATIVE_DISTANCES * measured.length(kernel))
     log, slope = np.empty_like(s), np.empty_like(s)
     try:
         probe(kernel, s, log, slope)

@@ -69,11 +69,8 @@ class StoredDistances(SquareDistances):
 
     knows_all = False
 
-    def _edges(self) -> tuple[Support, FloatArray]:
-        return edges_of(as_csr(self.X, "X"))
-
     def all_pairs(self) -> tuple[Support, FloatArray]:
-        support, dist = self._edges()
+        support, dist = edges_of(as_csr(self.X, "X"))
         return support, squares_of(dist)
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
@@ -81,7 +78,7 @@ class StoredDistances(SquareDistances):
         return _k_nearest(*self.all_pairs(), k)
 
     def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        edges, dist = self._edges()
+        edges, dist = edges_of(as_csr(self.X, "X"))
         at = edges.find(support.rows, support.indices)
         # A point may be among the neighbours of its neighbour only.
         at = np.where(at < 0, edges.find(support.indices, support.rows), at)

@@ -6,7 +6,6 @@ from typing import Any
 
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors.by_metric import distances_of
-from graphcouple.neighbors.distances import Distances
 from graphcouple.neighbors.points import as_points
 
 
@@ -15,7 +14,7 @@ def all_pairs(X: Any, metric: str = "euclidean") -> tuple[Support, FloatArray]:
 
     The metric is any of `sklearn.metrics.pairwise_distances`.
     """
-    return _distances(X, metric).all_pairs()
+    return distances_of(as_points(X, at_least=1), metric).all_pairs()
 
 
 def nearest_neighbors(
@@ -63,7 +62,7 @@ def nearest_neighbors(
     >>> support.indices.tolist(), sq_dist.tolist()
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
-    return _distances(X, metric).nearest(n_neighbors, n_jobs, search)
+    return distances_of(as_points(X, at_least=1), metric).nearest(n_neighbors, n_jobs, search)
 
 
 def neighbors_among(
@@ -87,8 +86,5 @@ def neighbors_among(
         Zero where two points coincide; for other metrics than the Euclidean, below 1e-12 of the largest distance, or
         1e-6 if PyNNDescent finds them.
     """
-    return _distances(X, metric).to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs)
-
-
-def _distances(X: Any, metric: str) -> Distances:
-    return distances_of(as_points(X, at_least=1), metric)
+    distances = distances_of(as_points(X, at_least=1), metric)
+    return distances.to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs)
