@@ -95,14 +95,8 @@ class cached_if_few(cached_property[Any]):
 class Support:
     """The ordered pairs (i, j), i ≠ j, that a law may put an edge on, in row-major order.
 
-    Parameters
-    ----------
-    indptr : ndarray of shape (n_nodes + 1,)
-        The edges of node i are ``indptr[i]:indptr[i + 1]``.
-    indices : ndarray of shape (n_edges,)
-        The end node of each edge; sorted and unique within a row.
-    complete : bool
-        True if the support holds every pair; results are then dense arrays.
+    The edges of node i are ``indptr[i]:indptr[i + 1]``, and `indices` has the end node of each edge, sorted and unique
+    within a row. If the support is `complete`, it holds every pair; results are then dense arrays.
     """
 
     indptr: IntArray

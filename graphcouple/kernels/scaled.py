@@ -32,7 +32,6 @@ class ScaledKernel(Kernel):
         return self.log_weight + self.kernel.log(sq_dist)
 
     def grad_log(self, sq_dist: Any) -> Any:
-        """Return the derivative of log k."""
         return self.kernel.grad_log(sq_dist)
 
     def value(self, sq_dist: Any) -> Any:

@@ -23,27 +23,10 @@ def partial(
 ) -> Nearest:
     """Return the points nearest to some rows among the points that an inverted file holds.
 
-    Parameters
-    ----------
-    chunk : ndarray of shape (n_rows, n_features)
-    numbers : ndarray of shape (n_rows,)
-        The indices of the rows among all rows; no row is its own neighbour.
-    lists : InvertedFile
-        Holds the points; see `InvertedFile.holding`.
-    among : ndarray of shape (n_points,)
-        The indices of these points, ascending. There may be none.
-
-    Returns
-    -------
-    indices : ndarray of shape (n_rows, n_neighbors), int64
-        Indices of points, ascending; −1 where fewer are found.
-    sq_dist : ndarray of shape (n_rows, n_neighbors)
-        Infinite there.
-
-    Raises
-    ------
-    ValueError
-        When `among` does not fit `lists`, or is not ascending.
+    `chunk` has the rows, and `numbers` their indices among all rows; no row is its own neighbour. `lists` holds the
+    points, see `InvertedFile.holding`, and `among` their indices, ascending; there may be none. Indices, in int64, and
+    squared distances have the shape (n_rows, n_neighbors); see `Nearest`. If `among` does not fit `lists`, or is not
+    ascending, it raises `ValueError`.
     """
     if among.shape != lists.list_of.shape or (np.diff(among) <= 0).any():
         raise ValueError(f"among must hold the indices of the {lists.list_of.size} points in lists, ascending.")

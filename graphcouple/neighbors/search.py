@@ -68,23 +68,11 @@ def nearest_neighbors(
 def neighbors_among(
     X_new: Any, X: Any, n_neighbors: int | None, metric: str = "euclidean", n_jobs: int | None = None
 ) -> tuple[Support, FloatArray]:
-    """Return the points of `X` nearest to each new point, with squared distances.
+    """Return the points of `X` nearest to each new point, or all of `X` for None, with squared distances.
 
-    Parameters
-    ----------
-    X_new : array or sparse matrix of shape (n_new, n_features)
-        Or their distances to the points of `X`, for ``metric="precomputed"``.
-    X : array or sparse matrix of shape (n_samples, n_features)
-    n_neighbors : int or None
-        None means all of `X`.
-
-    Returns
-    -------
-    support : Support
-        One row for each new point; its columns are points of `X`.
-    sq_dist : ndarray of shape (n_edges,)
-        Zero where two points coincide; for other metrics than the Euclidean, below 1e-12 of the largest distance, or
-        1e-6 if PyNNDescent finds them.
+    For ``metric="precomputed"``, `X_new` holds distances to the points of `X`. The support has one row for each new
+    point; its columns are points of `X`. Distances are zero where two points coincide; for other metrics than the
+    Euclidean, below 1e-12 of the largest distance, or 1e-6 if PyNNDescent finds them.
     """
     distances = distances_of(as_points(X, at_least=1), metric)
     return distances.to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs)

@@ -1,8 +1,6 @@
-"""The law of a graph of weighted points: a node stands for several copies of a point, and gathers their edges.
+"""The law of a graph of weighted points, whose nodes gather the edges of several copies of a point; see `laws.copies`.
 
-The copies of a point have the same edges in law, so the law of the graph of all copies is known from one row for each
-node. Edges are counted between nodes. Edges among the copies of one node do not act on an embedding; they only lower
-the means of the other edges.
+Edges among the copies of one node do not act on an embedding; they only lower the means of the other edges.
 """
 
 from __future__ import annotations
