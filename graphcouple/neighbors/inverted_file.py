@@ -137,13 +137,7 @@ class InvertedFile:
 
     @classmethod
     def from_lists(cls, X: Any, lists: dict[str, Any], n_jobs: int | None = None) -> InvertedFile:
-        """Return the file of the same points that had these `lists`.
-
-        Raises
-        ------
-        ValueError
-            When the lists are not of these points.
-        """
+        """Return the file of the same points that had these `lists`; lists of other points raise `ValueError`."""
         self = cls.__new__(cls)
         self.X, self.n_jobs, self._share = workable(X), n_jobs, 1.0
         self.projection = Projection(lists["mean"], lists["unit"], lists["axes"])

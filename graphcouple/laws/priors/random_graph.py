@@ -63,13 +63,7 @@ class RandomGraph(ABC):
         """Draw one graph as the starts and ends of its edges, each edge once, whatever its count."""
 
     def entropy(self) -> float:
-        """Return the entropy −E[log P(W)], in nats.
-
-        Raises
-        ------
-        NotImplementedError
-            When the law has no formula for it, as with sample weights.
-        """
+        """Return the entropy −E[log P(W)], in nats; a law without a formula for it, as with sample weights, raises."""
         raise NotImplementedError(
             f"{type(self).__name__} has no formula for its entropy. If points have weights, repeat their rows instead."
         )
@@ -106,11 +100,5 @@ class RandomGraph(ABC):
         return self.support.n_edges
 
     def mean(self) -> FloatArray | sp.csr_array:
-        """Return E[W].
-
-        Returns
-        -------
-        ndarray or csr_array of shape (n, n)
-            Dense for a law on all pairs; otherwise sparse, with an entry for every possible edge.
-        """
+        """Return E[W]: an array for a law on all pairs, otherwise a csr array with an entry for every possible edge."""
         return self.support.to_array(self.edge_means)
