@@ -135,3 +135,13 @@ def test_edges_that_a_kernel_rules_out_are_no_ends_of_copies():
     )
     assert weighted.n_edges < 20 * 19
     assert weighted.least_entropy() == pytest.approx(repeated.entropy(), rel=1e-9)
+
+
+def test_auto_is_one_number_of_neighbours():
+    points = RNG.normal(size=(2100, 3))
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(), "auto").given(points)
+    stated = law.law.n_neighbors
+    first, second = (law.new_edges(points[:3] + 0.01) for _ in range(2))
+    assert law.law.n_neighbors == stated
+    np.testing.assert_array_equal(first.support.indices, second.support.indices)
+    np.testing.assert_array_equal(first.means, second.means)

@@ -34,14 +34,16 @@ class ConditionedModel(ConditionedLaw):
         self, model: Any, distances: Distances, weights: FloatArray | None, labels: IntArray | FloatArray | None
     ) -> None:
         total = None if weights is None else float(weights.sum())
-        self.model, self.distances, self.X = model.within(distances.n_points, total), distances, distances.X
+        # The bandwidths that rows choose may need other numbers of neighbours, but "auto" is one number.
+        self.model = model.within(distances.n_points, total).for_points(distances.n_points)
+        self.distances, self.X = distances, distances.X
         self.weights, self.labels, self.neighbors_given = weights, labels, distances.neighbors_given
         self._scales: FloatArray | None = None
         self._spread: FloatArray | None = None
 
     @property
     def law(self) -> Any:
-        return self.model.for_points(self.distances.n_points)
+        return self.model
 
     @property
     def order(self) -> IntArray | None:
