@@ -148,8 +148,10 @@ def test_every_eighth_map_of_one_size_is_checked_and_each_of_another(monkeypatch
     for _ in range(17):
         summation.potential(Z, radial)
     assert len(checks) == 3
-    summation.potential(1.02 * Z, radial)
-    summation.potential(1.02 * Z, KernelValue(gc.Student(2.0)))
+    summation.potential(1.05 * Z, radial)
+    assert len(checks) == 3
+    summation.potential(1.2 * Z, radial)
+    summation.potential(1.2 * Z, KernelValue(gc.Student(2.0)))
     assert len(checks) == 5
     # Outside of a run, each map is checked, and nothing is remembered.
     plain = Auto()

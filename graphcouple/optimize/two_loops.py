@@ -27,7 +27,7 @@ def newton_direction(gradient: FloatArray, pairs: Any, n_jobs: int | None, softe
 
     def softened(*vectors: FloatArray) -> list[FloatArray]:
         if soften is None:
-            return [v.astype(np.float64) for v in vectors]
+            return [v.astype(np.float64, copy=False) for v in vectors]
         columns = soften(np.hstack([v.reshape(gradient.shape) for v in vectors]))
         return [part.ravel() for part in np.split(columns, len(vectors), axis=1)]
 
