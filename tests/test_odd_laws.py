@@ -137,8 +137,10 @@ def test_edges_that_a_kernel_rules_out_are_no_ends_of_copies():
     assert weighted.least_entropy() == pytest.approx(repeated.entropy(), rel=1e-9)
 
 
-def test_auto_is_one_number_of_neighbours():
-    points = RNG.normal(size=(2100, 3))
+@pytest.mark.filterwarnings("ignore:the scale of largest likelihood")
+def test_auto_is_one_number_of_neighbours(monkeypatch):
+    monkeypatch.setattr("graphcouple.laws.model.ALL_PAIRS_UP_TO", 200)
+    points = RNG.normal(size=(300, 3))
     law = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(), "auto").given(points)
     stated = law.law.n_neighbors
     first, second = (law.new_edges(points[:3] + 0.01) for _ in range(2))
