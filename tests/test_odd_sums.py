@@ -15,7 +15,7 @@ from graphcouple.couplings import Confinement
 from graphcouple.graphs import Support
 from graphcouple.laws.priors import doubly_stochastic, posterior
 from graphcouple.spectral import GraphLaplacian, low_rank
-from graphcouple.summation import EdgeSum, LogKernel, edge_product, fields, near_pairs, particle_mesh
+from graphcouple.summation import EdgeSum, LogKernel, edge_product, exact, fields, near_pairs, particle_mesh
 from graphcouple.summation.near_cells import morton_keys
 from graphcouple.summation.transforms import Grid
 
@@ -211,3 +211,10 @@ def test_crowding_is_estimated_alike_for_points_in_any_order():
     assert exact == pytest.approx(np.square(counts).sum() / len(Z))
     for points in (Z, in_order):
         assert near_pairs.crowding(points, Z.min(axis=0), 0.05, 1000) == pytest.approx(exact, rel=0.15)
+
+
+def test_factors_of_quick_kernels_need_no_tables(monkeypatch):
+    made, tables = [], exact._tables
+    monkeypatch.setattr(exact, "_tables", lambda radial: made.append(radial) or tables(radial))
+    gc.NCTSNE(perplexity=20, max_iter=5, random_state=0).fit(RNG.normal(size=(250, 5)))
+    assert not made

@@ -39,6 +39,11 @@ class ScaledKernel(Kernel):
         return math.exp(self.log_weight) * self.kernel.value(sq_dist)
 
     @property
+    def quick(self) -> bool:
+        """The unscaled kernel's; a noise-contrastive fit tries hundreds of factors, each of which would need a table."""
+        return self.kernel.quick
+
+    @property
     def length(self) -> float:
         """The unscaled kernel's."""
         return self.kernel.length

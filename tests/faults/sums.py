@@ -95,6 +95,7 @@ FAULTS = [
     Fault("metrics: ties are cut, not rounded", "_numba/ranks.py", "np.uint64((1 << first) >> 1)", "np.uint64(0)", "test_metrics"),
     Fault("metrics: K-ary preservation", "_numba/ranks.py", "shared[rho] += 1", "shared[rho - 1] += 1", "test_metrics test_scores"),
     Fault("new points: nothing near", "_numba/places.py", "if sq_dist < edge:", "if sq_dist < 0.0:", "test_transform"),
+    Fault("tables: one for each factor of a kernel", "kernels/scaled.py", "return self.kernel.quick", "return False", "test_odd_sums"),
     Fault("crowding: every k-th point", "summation/near_pairs.py", "points[_drawn(len(points), most)]",
           "points[:: -(-len(points) // most)]", "test_odd_sums"),
     Fault("crowding: of a part is not scaled", "summation/near_pairs.py", "- 1.0) * n / len(points) + 1.0", "- 1.0) + 1.0", "test_odd_sums"),
