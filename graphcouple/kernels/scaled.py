@@ -40,7 +40,7 @@ class ScaledKernel(Kernel):
 
     @property
     def quick(self) -> bool:
-        """The unscaled kernel's; a noise-contrastive fit tries hundreds of factors, each of which would need a table."""
+        """The unscaled kernel's; noise-contrastive fits try hundreds of factors, each of which would need a table."""
         return self.kernel.quick
 
     @property
