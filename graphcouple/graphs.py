@@ -259,7 +259,8 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
 
     An undirected graph gives both directions of each edge. Rows follow ``graph.nodes``. Edge weights are read from the
     attribute ``weight``, 1 where there is none. Zero entries of a dense array are not edges; a sparse matrix keeps its
-    stored zeros. Errors call the graph by its `name`; they refuse NaN, and other numbers of nodes than `n_nodes`.
+    stored zeros. Messages call the graph `name`. Other kinds of input raise `TypeError`; NaN, a graph that is not
+    square, and another number of nodes than `n_nodes` raise `ValueError`. Numbered nodes in another order are noted.
     """
     check_unmasked(graph, name)
     packages = (base.__module__.partition(".")[0] for base in type(graph).__mro__)

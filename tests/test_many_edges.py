@@ -288,3 +288,10 @@ def test_runs_of_neighbours_stay_together_and_follow_the_start(rng, monkeypatch)
         assert np.ptp(np.flatnonzero(np.isin(after, run))) == 49
     steps = [np.linalg.norm(np.diff(start[o], axis=0), axis=1).mean() for o in (order, after)]
     assert steps[1] < 0.5 * steps[0]
+
+
+def test_a_random_start_says_nothing_of_neighbours(points, numbered_from_100, monkeypatch):
+    monkeypatch.setattr(carry_out, "_along", None)
+    searched_in_lists(gc.TSNE).set_params(init="random").fit(points)
+    with pytest.raises(TypeError, match="not callable"):
+        searched_in_lists(gc.TSNE).fit(points)

@@ -219,7 +219,14 @@ class AveragedProjection(LinearOperator):
     def co_membership(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return, for each pair of nodes, the share of graphs in which both are in one component.
 
-        `rows` and `columns` have shape (n_pairs,). A `ValueError` if they differ in length, or name no node.
+        Parameters
+        ----------
+        rows, columns : array of shape (n_pairs,)
+
+        Raises
+        ------
+        ValueError
+            When the arrays differ in length, or name a node that does not exist.
 
         Examples
         --------

@@ -51,6 +51,7 @@ class Delayed(Objective):
 
     @property
     def attracting(self) -> Attraction:
+        """An attraction that is absent while the attraction of edges is exaggerated."""
         return Attraction(source=self, times=lambda factor: Absent(self.n_points))
 
 

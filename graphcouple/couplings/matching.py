@@ -204,7 +204,10 @@ class MatchedMeans(InParts, Placing):
         return edges, float(curved_part(self.loss, self.ahead).sum())
 
     def fixed_map(self, Z: FloatArray) -> MatchedMap | None:
-        """Return the map; None unless pairs are independent and the loss linear: else means depend on all points."""
+        """Return the embedding as it attracts and repels new points.
+
+        None unless pairs are independent and the loss is linear: otherwise means depend on all points.
+        """
         if not (self.loss.linear and self.latent.prior.independent_edges):
             return None
         gain = EdgeGain(self.kernel, self.loss)

@@ -73,8 +73,8 @@ class Network:
     def like(cls, wanted: Any, X: Any, Z: FloatArray, seed: int) -> Network:
         """Return a network that maps points X, of shape (n, n_features), to places about as in Z, by regression.
 
-        The layers, the activation and the regression's options are those of `wanted`, an `MLPRegressor`, or "network"
-        for two layers of 100 units with tanh. Another regressor, or another loss than the square, raises `ValueError`.
+        `wanted`, an `MLPRegressor`, has the layers, the activation and the regression's options; "network" has two
+        layers of 100 units with tanh. Another regressor, or another loss than the square, raises `ValueError`.
         """
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning

@@ -83,7 +83,7 @@ class FeatureBasis:
     def of(cls, X: Any, features: Any = None) -> FeatureBasis:
         """Return the basis of the features of points X, of shape (n_points, n_columns), by a clone of `features`.
 
-        A `ValueError` if no feature varies, one is not finite, or dense features would not fit in memory; a warning if
+        Raises `ValueError` if no feature varies, one is not finite, or dense features would not fit in memory. Warns if
         there are too many features to constrain the map.
         """
         fitted = None if features is None else fit_of(f"features={features!r}", clone(features).fit, X)

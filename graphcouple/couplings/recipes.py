@@ -87,7 +87,7 @@ class Problem:
 
     @property
     def points(self) -> Any:
-        """The points X; a `ValueError` if X holds distances or is None."""
+        """The points X; raises `ValueError` if X holds distances or is None."""
         if self.X is None or is_precomputed(self.metric):
             lack = "no points were given" if self.X is None else "precomputed distances were given instead"
             raise ValueError(
@@ -97,7 +97,7 @@ class Problem:
 
     @property
     def distances(self) -> Distances:
-        """The distances between the points, or those that X holds; a `ValueError` if X is None."""
+        """The distances between the points, or the distances in X; raises `ValueError` if X is None."""
         if self.X is None:
             raise ValueError("this needs distances, but no points were given; pass the points, or distances, as X.")
         return distances_of(self.X, self.metric, self.metric_params)
@@ -106,7 +106,7 @@ class Problem:
     def coordinates(self) -> Any:
         """The points as numbers of which principal components can be taken; see `coordinates_of`.
 
-        A `ValueError` if X holds distances or is None, or the metric is `Blocks` of which some have no coordinates.
+        Raises `ValueError` if X holds distances or is None, or if some of the metric's `Blocks` have no coordinates.
         """
         if (coordinates := coordinates_of(self.points, self.metric)) is None:
             raise ValueError(

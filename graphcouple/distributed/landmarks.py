@@ -297,8 +297,8 @@ def _leverage_of(X: NDArray[Any]) -> _OfRows:
     X = X[np.isfinite(X).all(axis=1)]  # the others are named with their chunk
     if len(X) < 2:
         raise ValueError(
-            "importance='leverage' needs rows without NaN and infinity, and fewer than 2 of those looked at are; "
-            "impute or drop the others first."
+            "importance='leverage' needs rows without NaN and infinity, and fewer than 2 of the rows looked at are "
+            "finite; impute or drop the others first."
         )
     mean = X.mean(axis=0, dtype=np.float64)
     covariance = np.cov(X, rowvar=False).reshape(X.shape[1], X.shape[1])

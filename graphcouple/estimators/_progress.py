@@ -73,7 +73,7 @@ def curve(values: Sequence[float], width: int = 30) -> str:
 
 
 def progress_bar(total: int | None, description: str, measure: str) -> AbstractContextManager[Callable[..., None]]:
-    """Show the progress of a run; yield ``update(iteration, value, note="")``, the value of the `measure`."""
+    """Return a context that shows a run, with ``update(iteration, value, note="")`` for the value of the `measure`."""
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -194,18 +194,18 @@ class CouplingEstimator(PlacesNewPoints):
         self, rows: Rows, sentence: Sentence, rng: np.random.RandomState
     ) -> tuple[Rows, Sentence, IntArray]:
         """Return the landmarks alone, the sentence for them, and their row numbers."""
+        of_rows = rows.neighbors is not None or sentence.names_rows
+        if of_rows or self.unique or self.takes_distances or self._has_own_graph:
+            raise ValueError(
+                f"n_landmarks={self.n_landmarks} fits some rows only; neighbors, graphs, distances, unique=True and "
+                "terms that name rows need all of them, so leave n_landmarks out."
+            )
         flat = not isinstance(sentence.latent.metric, Space)
         places = flat and as_coupling(sentence.coupling).places(sentence.latent)
         if self.transform_method == "law" and not places and sentence.get("features") is None:
             raise ValueError(
                 f"{type(self).__name__} has no law that places the rows beyond n_landmarks={self.n_landmarks}; use "
                 "transform_method='mlp', or leave n_landmarks out."
-            )
-        of_rows = rows.neighbors is not None or sentence.names_rows
-        if of_rows or self.unique or self.takes_distances or self._has_own_graph:
-            raise ValueError(
-                f"n_landmarks={self.n_landmarks} fits some rows only; neighbors, graphs, distances, unique=True and "
-                "terms that name rows need all of them, so leave n_landmarks out."
             )
         start = self._checked_start(sentence, rows.X.shape[0])
         # Codes of categories have no means; other blocks may have no coordinates.

@@ -107,7 +107,7 @@ def as_distances(graph: Any, n_rows: int, n_points: int) -> sp.csr_array:
 
 
 class ForgottenNeighbors(Distances):
-    """Points without their given neighbours; a new point gets as many neighbours as any point had, `most`."""
+    """Points without their given neighbours, which raise; a new point gets as many as any point had, `most`."""
 
     searched, neighbors_given = False, True
 

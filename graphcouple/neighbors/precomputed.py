@@ -92,7 +92,7 @@ class StoredDistances(SquareDistances):
 
 
 class ForgottenDistances(SquareDistances):
-    """Precomputed distances that were not kept: new points come with their own."""
+    """Precomputed distances that were not kept: new points come with their own, and distances between others raise."""
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
         raise ValueError("a saved model does not keep precomputed distances, only what new points need; fit it again.")

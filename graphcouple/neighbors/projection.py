@@ -36,7 +36,10 @@ class Projection:
     unit: float
     """The divisor of the coordinates."""
     axes: NDArray[Any] | None = None
-    """Of shape (n_features, n_components); None if points keep all their coordinates."""
+    """Of shape (n_features, n_components); None if points keep all their coordinates.
+
+    If some are dropped, the last coordinate is the length of these.
+    """
 
     def apply(self, X: Any) -> NDArray[Any]:
         """Return the projected points; each row has the same bits whatever the other rows are."""

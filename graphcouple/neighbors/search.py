@@ -6,6 +6,7 @@ from typing import Any
 
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors.by_metric import distances_of
+from graphcouple.neighbors.distances import Distances
 from graphcouple.neighbors.points import as_points
 
 
@@ -13,8 +14,13 @@ def all_pairs(X: Any, metric: str = "euclidean") -> tuple[Support, FloatArray]:
     """Return the support of all n(n − 1) ordered pairs and their squared distances; see `nearest_neighbors`.
 
     The metric is any of `sklearn.metrics.pairwise_distances`.
+
+    Raises
+    ------
+    ValueError
+        When precomputed distances are negative or not square.
     """
-    return distances_of(as_points(X, at_least=1), metric).all_pairs()
+    return _distances(X, metric).all_pairs()
 
 
 def nearest_neighbors(
@@ -62,17 +68,32 @@ def nearest_neighbors(
     >>> support.indices.tolist(), sq_dist.tolist()
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
-    return distances_of(as_points(X, at_least=1), metric).nearest(n_neighbors, n_jobs, search)
+    return _distances(X, metric).nearest(n_neighbors, n_jobs, search)
 
 
 def neighbors_among(
     X_new: Any, X: Any, n_neighbors: int | None, metric: str = "euclidean", n_jobs: int | None = None
 ) -> tuple[Support, FloatArray]:
-    """Return the points of `X` nearest to each new point, or all of `X` for None, with squared distances.
+    """Return the points of `X` nearest to each new point, with squared distances.
 
-    For ``metric="precomputed"``, `X_new` holds distances to the points of `X`. The support has one row for each new
-    point; its columns are points of `X`. Distances are zero where two points coincide; for other metrics than the
-    Euclidean, below 1e-12 of the largest distance, or 1e-6 if PyNNDescent finds them.
+    Parameters
+    ----------
+    X_new : array or sparse matrix of shape (n_new, n_features)
+        Or their distances to the points of `X`, for ``metric="precomputed"``.
+    X : array or sparse matrix of shape (n_samples, n_features)
+    n_neighbors : int or None
+        None means all of `X`.
+
+    Returns
+    -------
+    support : Support
+        One row for each new point; its columns are points of `X`.
+    sq_dist : ndarray of shape (n_edges,)
+        Zero where two points coincide; for other metrics than the Euclidean, below 1e-12 of the largest distance, or
+        1e-6 if PyNNDescent finds them.
     """
-    distances = distances_of(as_points(X, at_least=1), metric)
-    return distances.to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs)
+    return _distances(X, metric).to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs)
+
+
+def _distances(X: Any, metric: str) -> Distances:
+    return distances_of(as_points(X, at_least=1), metric)

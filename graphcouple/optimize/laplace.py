@@ -73,8 +73,11 @@ class PositionUncertainty:
     def covariances(self, n_neighbors: int | None = None) -> FloatArray:
         """Return the covariance of each position, of shape (n_points, n_components, n_components).
 
-        With `n_neighbors`, each position is measured against the mean of this many nearest points on the map, so that
-        the movement of a group as a whole does not count; by default against the map as a whole.
+        Parameters
+        ----------
+        n_neighbors : int, optional
+            Measure each position against the mean of this many nearest points on the map, so that the movement of a
+            group as a whole does not count; by default against the map as a whole.
         """
         modes = self.modes if n_neighbors is None else self._against(self._neighbors(n_neighbors)[1])
         return np.einsum("iam,ibm->iab", modes, modes)
@@ -84,10 +87,18 @@ class PositionUncertainty:
         return np.sqrt(np.square(self.modes).sum(axis=(1, 2)))
 
     def stability(self, n_neighbors: int = 10) -> FloatArray:
-        """Return how well each point keeps its place among its `n_neighbors` nearest points on the map, from 0 to 1.
+        """Return how well each point keeps its place among its nearest points on the map, from 0 to 1.
 
-        It is 1/(1 + r²/d²), of shape (n_points,): r is the root mean square displacement against the mean of the
-        neighbours, and d the mean distance to them. The movement of a group as a whole does not lower it.
+        It is 1/(1 + r²/d²): r is the root mean square displacement against the mean of the neighbours, and d the mean
+        distance to them. The movement of a group as a whole does not lower it.
+
+        Parameters
+        ----------
+        n_neighbors : int, default=10
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
         """
         dist, nearest = self._neighbors(n_neighbors)
         d2 = np.square(dist.mean(axis=1))
@@ -106,10 +117,17 @@ class PositionUncertainty:
         return dist[place.ravel()], first[nearest[place.ravel()]]
 
     def _against(self, nearest: IntArray) -> FloatArray:
+        """Return the modes of each point minus the mean of its neighbours."""
         return self.modes - np.stack([self.modes[near].mean(axis=0) for near in nearest])
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> FloatArray:
-        """Draw embeddings, of shape (n_samples, n_points, n_components), by a seed, a Generator or None."""
+        """Draw embeddings, of shape (n_samples, n_points, n_components).
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, Generator or None, default=None
+        """
         shape = self.modes.shape[2], check_integer("n_samples", n_samples, 1)
         noise = np.random.default_rng(random_state).normal(size=shape)
         return self.embedding + np.moveaxis(self.modes @ noise, 2, 0)
@@ -118,8 +136,8 @@ class PositionUncertainty:
 def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float = 1.0) -> PositionUncertainty:
     """Return the normal law that exp(−H/T) has around a minimum of the objective H: its Laplace approximation.
 
-    The covariance of this `PositionUncertainty` is T times the inverse of the Hessian, without the directions that move
-    or turn the whole map. The Hessian is computed from differences of gradients, two gradients for each coordinate.
+    Its covariance is T times the inverse of the Hessian, without the directions that move or turn the whole map.
+    The Hessian is computed from differences of gradients, two gradients for each coordinate.
 
     Parameters
     ----------
@@ -129,6 +147,10 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
         A minimum of H, of at most 4,000 coordinates.
     temperature : float, default=1.0
         T. At 1/m, positions are as certain as m independently drawn graphs make them.
+
+    Returns
+    -------
+    PositionUncertainty
 
     Raises
     ------

@@ -29,8 +29,8 @@ TREE_FROM = 20_000
 _FINE = 0.25
 
 # A check takes up to a quarter of the time of a sum, so a run checks every eighth of the maps of one size, up to 10 %:
-# their grids have nearly the same spacing. Up to 1 %, each map of ten million points that grew was checked, in a sixth
-# of the time.
+# their grids have nearly the same spacing. Up to 1 %, each growing map of ten million points was checked, which took a
+# sixth of the descent.
 _SUMS_A_CHECK, _SAME_SIZE = 8, 0.1
 
 # Number of points that repel new points, instead of all points, if fits sample their repulsion.
@@ -46,7 +46,7 @@ class Auto(SummationOfSets):
     dimensions, and `BarnesHut` in three. If a plane embedding is too wide or too crowded for a grid, sums are exact up
     to 20,000 points and done by `BarnesHut` beyond. Where many points share a cell of the grid, or the kernel has a
     sharp edge, forces on 32 of them are compared with exact ones, and another summation is used if their error exceeds
-    1e-2. In a fit they are compared for every eighth map of one size, in three dimensions at its end only.
+    1e-2. In a fit they are compared for every eighth map of about one size, in three dimensions at its end only.
 
     In more than two dimensions, above 2,000 points, the repulsive part of `EffectiveCrossEntropy`, which sampling
     minimises there, is estimated from the potentials of 1,000 points. Its standard error is 1 to 3 %. Potentials and
@@ -164,7 +164,7 @@ class Auto(SummationOfSets):
         return self._for_crowded(Z, radial).potentials(Z, radial, charges, **outputs)
 
     def _is_due(self, Z: FloatArray, radial: RadialFunction) -> bool:
-        """Return whether forces are checked: in a run only after some sums over maps of one size."""
+        """Return whether forces are checked: in a run only after some sums over maps of about one size."""
         if not self._in_run:
             return True
         low, high = bounds(Z)

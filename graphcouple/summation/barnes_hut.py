@@ -77,8 +77,6 @@ class BarnesHut(Summation):
             signs = (self.potential(Z, radial, np.maximum(sign * charges, 0.0), **outputs) for sign in (1.0, -1.0))
             (potential, gradient), (other, other_gradient) = signs
             return potential - other, gradient - other_gradient
-        # Cells in half precision would overflow, and so would differences of short integers.
-        Z = np.asarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)
         keys = morton_keys(Z, self.n_jobs)
         order = np.argsort(keys, kind="stable")
         points = np.ascontiguousarray(Z[order], dtype=np.float64)

@@ -187,5 +187,5 @@ def names() -> list[str]:
 
 
 def as_summation(summation: Any, n_jobs: int | None = None) -> Summation:
-    """Return `summation` itself, or the summation registered under this name; others raise an error."""
+    """Return `summation` itself, or the summation of this name; others raise `TypeError` or `ValueError`."""
     return summation if isinstance(summation, Summation) else SUMMATIONS[summation](n_jobs)

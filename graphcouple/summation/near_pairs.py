@@ -26,8 +26,8 @@ MOST_PAIRS = 10_000.0
 # Nanoseconds for a node of a tile, without padding, and for a point in tiles, which is spread about twice and read once
 # more. Tiles are considered if a sum takes 20 ms, and must save a third of the time.
 _TIME_OF_TILE_NODE, _TIME_OF_TILED_POINT, _WORTH_A_LOOK, _WORTH_TILES = 5.0, 200.0, 2e7, 0.67
-# Points that estimate the number of occupied tiles, and the crowding for them and for a plain grid. More would estimate
-# them better, but take longer to count.
+# Points that estimate crowding and the number of occupied tiles: for a grid in tiles, and for a plain grid. More would
+# estimate them better, but take longer to count.
 _SOME_POINTS, _COUNTED = 20_000, 200_000
 
 # Spacings are halved until near pairs take this share of the time, at most this many times.

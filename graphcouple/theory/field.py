@@ -191,7 +191,10 @@ class PairwiseMRF:
     def log_density(self, X: Any, W: GraphLike) -> float:
         """Return log f(X, W) = Σ_ij W_ij log k(x_i − x_j), unnormalised, in nats.
 
-        X has shape (n, p), and W is an array, a sparse matrix, a networkx or an igraph graph of n nodes.
+        Parameters
+        ----------
+        X : array of shape (n, p)
+        W : array, sparse matrix, networkx or igraph graph of n nodes
         """
         graph = _directed(W)
         edges = graph.tocoo()
@@ -260,8 +263,7 @@ class PairwiseMRF:
         """Return log ∫ f(X, W) dX over all X with every coordinate in [0, side], as a `LogNormalizer`.
 
         The integral grows like side^(Rp) with R components, so it diverges over the whole space for every kernel. It is
-        estimated by Monte Carlo, with one node of each component uniform in the box and the others drawn around it. A
-        field with a covariance raises `ValueError`, since a box is not invariant under it.
+        estimated by Monte Carlo, with one node of each component uniform in the box and the others drawn around it.
 
         Parameters
         ----------
@@ -271,6 +273,11 @@ class PairwiseMRF:
         side : float
         n_samples : int, default=100000
         rng : numpy.random.Generator, int or None
+
+        Raises
+        ------
+        ValueError
+            When the field has a covariance, since a box is not invariant under it.
         """
         if self.covariance is not None:
             raise ValueError("the box integral needs the identity covariance; leave covariance out.")
@@ -279,10 +286,7 @@ class PairwiseMRF:
         return monte_carlo(self.kernel, graph, dim, n_samples, rng, box=check_positive("side", side))
 
     def sample_centred(self, W: GraphLike, dim: int, rng: Rng = None, size: int | None = None) -> FloatArray:
-        """Draw X_C given W from the Gaussian kernel's field, N(0, L⁺ ⊗ Σ), of shape (n, p) or (size, n, p).
-
-        A `ValueError` if the kernel is not Gaussian, or the graph has more than 5,000 nodes, too many for a dense
-        eigendecomposition.
+        """Draw X_C given W from the Gaussian kernel's field: N(0, L⁺ ⊗ Σ).
 
         Parameters
         ----------
@@ -292,6 +296,16 @@ class PairwiseMRF:
         rng : numpy.random.Generator, int or None
         size : int, optional
             Number of draws; one by default.
+
+        Returns
+        -------
+        ndarray of shape (n, p), or (size, n, p)
+
+        Raises
+        ------
+        ValueError
+            When the kernel is not Gaussian, or the graph has more than 5,000 nodes, too many for a dense
+            eigendecomposition.
         """
         if not isinstance(self.kernel, Gaussian):
             raise ValueError(f"only the Gaussian kernel's field can be sampled directly, got {self.kernel!r}.")

@@ -65,6 +65,8 @@ FAULTS = [
           "first = start", "test_many_edges"),
     Fault("numbers by list: along a start in the order of the rows", "estimators/carry_out.py", "places = start[order, :2]",
           "places = start[:, :2]", "test_many_edges"),
+    Fault("numbers by list: along a random start", "estimators/carry_out.py", 'if not is_made(sentence.init) or sentence.init != "random":',
+          "if True:", "test_many_edges"),
     Fault("numbers by list: runs of neighbours are torn", "estimators/carry_out.py", "rank[runs]])]", "runs * 0])]", "test_many_edges"),
     Fault("numbers by list: a callback sees the lists", "estimators/carry_out.py", "watch(iteration, loss, Z[rank])", "watch(iteration, loss, Z)",
           "test_many_edges"),

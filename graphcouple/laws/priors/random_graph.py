@@ -16,7 +16,13 @@ Rng = np.random.Generator | int | None
 
 
 class RandomGraph(ABC):
-    """The law of a hidden graph given points; `support` holds the ordered pairs that can carry an edge."""
+    """The law of a hidden graph given points.
+
+    Parameters
+    ----------
+    support : Support
+        The ordered pairs that can carry an edge.
+    """
 
     unordered: bool = False
     """True for a law of undirected graphs, whose sums run over pairs i < j."""
@@ -63,7 +69,13 @@ class RandomGraph(ABC):
         """Draw one graph as the starts and ends of its edges, each edge once, whatever its count."""
 
     def entropy(self) -> float:
-        """Return the entropy −E[log P(W)], in nats; a law without a formula for it, as with sample weights, raises."""
+        """Return the entropy −E[log P(W)], in nats.
+
+        Raises
+        ------
+        NotImplementedError
+            When the law has no formula for it, as with sample weights.
+        """
         raise NotImplementedError(
             f"{type(self).__name__} has no formula for its entropy. If points have weights, repeat their rows instead."
         )
@@ -100,5 +112,11 @@ class RandomGraph(ABC):
         return self.support.n_edges
 
     def mean(self) -> FloatArray | sp.csr_array:
-        """Return E[W]: an array for a law on all pairs, otherwise a csr array with an entry for every possible edge."""
+        """Return E[W].
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n, n)
+            Dense for a law on all pairs; otherwise sparse, with an entry for every possible edge.
+        """
         return self.support.to_array(self.edge_means)
